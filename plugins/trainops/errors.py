@@ -1,0 +1,155 @@
+"""Every error that Trainops raises, in one tree.
+
+    TrainopsError
+    ├── ConfigError            the user's input is refused: never retried, exit code 2
+    ├── ServiceError           a Google service answered with an error
+    │   ├── TransientError     429 on reads, 5xx, lost connection, token refresh: ask again
+    │   ├── AccessError        401, 403: somebody must grant something
+    │   ├── NotFoundError      404
+    │   ├── RequestRefused     400 and other 4xx: the request itself is wrong, never retried
+    │   └── WriteConflict      412: the object changed since it was read
+    ├── IntegrityError         an object of ours is corrupt or belongs to somebody else: left alone
+    └── RunError               a run ended without what it was for
+        ├── CapacityError      quota or stockout: queue again, or take the next candidate
+        ├── Preempted          made room for another run: resumes, costs no retry
+        ├── SpotLost           Google took the machines back: resumes, costs no retry
+        ├── JobFailed          the user's code failed: message, exit code, last log lines
+        ├── JobCancelled       somebody cancelled the job
+        ├── DeadlinePassed     the run's own deadline passed; the job was cancelled
+        └── OutputsMissing     the job succeeded but did not leave what it promised
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class TrainopsError(Exception):
+    """Root of the tree; `exit_code` is what the command line ends with."""
+
+    exit_code = 1
+
+
+class ConfigError(TrainopsError):
+    """A user's input that cannot be used, told so that the next try succeeds.
+
+    :param problem: one clause that says what is wrong.
+    :param source: the file, or "conf" for run configuration.
+    :param key: dotted path of the key inside the source.
+    :param value: what stood there.
+    :param allowed: what may stand there; the nearest match to `value` is worked out from it.
+    :param next_step: what to do now.
+    """
+
+    exit_code = 2
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        source: str = "",
+        key: str = "",
+        value: object = None,
+        allowed: Iterable[object] = (),
+        next_step: str = "",
+    ) -> None:
+        self.problem = problem
+        self.source = source
+        self.key = key
+        self.value = value
+        self.allowed = [str(item) for item in allowed]
+        self.next_step = next_step
+        super().__init__(self._text())
+
+    @property
+    def nearest(self) -> str | None:
+        """The allowed value most like the one given, if any is."""
+        lowered = {item.lower(): item for item in self.allowed}
+        found = get_close_matches(str(self.value).lower(), list(lowered), n=1, cutoff=0.5)
+        return lowered[found[0]] if found else None
+
+    def _text(self) -> str:
+        where = ": ".join(part for part in (self.source, self.key) if part)
+        parts = [f"{where}: {self.problem}" if where else self.problem]
+        if self.value is not None:
+            parts.append(f"got {self.value!r}")
+        if self.allowed:
+            shown = ", ".join(self.allowed[:30]) + (", ..." if len(self.allowed) > 30 else "")
+            parts.append(f"allowed: {shown}")
+        if self.nearest is not None and self.nearest != self.value:
+            parts.append(f"did you mean {self.nearest!r}?")
+        if self.next_step:
+            parts.append(self.next_step)
+        return "; ".join(parts)
+
+
+class ServiceError(TrainopsError):
+    """A Google service answered with an error; `status` is the HTTP status, 0 when no reply came."""
+
+    def __init__(self, message: str, *, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class TransientError(ServiceError):
+    """Asking again may help: 429 on reads, 500, 502, 503, 504, a lost connection, a failed token refresh."""
+
+
+class AccessError(ServiceError):
+    """401 or 403: the credentials lack something."""
+
+
+class NotFoundError(ServiceError):
+    """404: no such bucket, object or job."""
+
+
+class RequestRefused(ServiceError):
+    """400 and other 4xx: sending the same request again cannot help."""
+
+
+class WriteConflict(ServiceError):
+    """412: the object is not at the generation that the write expected."""
+
+
+class IntegrityError(TrainopsError):
+    """An object under our names is corrupt or was written by somebody else; it is left alone."""
+
+
+class RunError(TrainopsError):
+    """A run ended without what it was for."""
+
+
+class CapacityError(RunError):
+    """Quota or stockout: the job key queues again or takes its next candidate."""
+
+
+class Preempted(RunError):
+    """The run made room for another; it resumes from its checkpoint and costs no retry."""
+
+
+class SpotLost(RunError):
+    """Google took Spot machines back; the run resumes and costs no retry."""
+
+
+class JobFailed(RunError):
+    """The user's code failed.
+
+    :param exit_code_of_job: exit code of the replica that failed, when Vertex told it.
+    """
+
+    def __init__(self, message: str, *, exit_code_of_job: int | None = None) -> None:
+        super().__init__(message)
+        self.exit_code_of_job = exit_code_of_job
+
+
+class JobCancelled(RunError):
+    """Somebody cancelled the job."""
+
+
+class DeadlinePassed(RunError):
+    """The run's own deadline passed, and its job was cancelled."""
+
+
+class OutputsMissing(RunError):
+    """The job succeeded but did not leave what it promised."""
