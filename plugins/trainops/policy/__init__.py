@@ -1,0 +1,1 @@
+"""Decisions as pure functions: no clock, no network, no files; everything they need is handed in."""

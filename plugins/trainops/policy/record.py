@@ -1,0 +1,142 @@
+"""The record of a job key: everything that was intended, done and decided for it, in one object.
+
+It is written with a generation match, so two processes never overwrite each other's intent. Together with the jobs
+that carry the job key's label, and its lease, it is the whole state of a run: no step is remembered only in a process.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Part(BaseModel):
+    """What every part of a record has in common: frozen, and closed against keys of other versions."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+class TaskTry(Part):
+    """One try of an Airflow task, as far as it tells a clear from a retry."""
+
+    dag_id: str = Field(description="DAG id.")
+    run_id: str = Field(description="DAG run id.")
+    task_id: str = Field(description="Task id.")
+    map_index: int = Field(default=-1, description="Index of a mapped task, else -1.")
+    ti_id: str = Field(default="", description="Id of the task instance, new for each try.")
+    try_number: int = Field(default=1, description="Number of the try.")
+    max_tries: int = Field(default=0, description="Raised by a clear, never by a retry.")
+    clear_number: int = Field(default=0, description="Number of clears of the DAG run.")
+    ended: str | None = Field(default=None, description="How the try ended; None when it was killed or still runs.")
+
+
+class Verdict(StrEnum):
+    """How an attempt, or a whole generation, ended."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    DEADLINE = "deadline"
+    PREEMPTED = "preempted"
+    SPOT_LOST = "spot_lost"
+    STOCKOUT = "stockout"
+    QUOTA = "quota"
+    INTERNAL = "internal"
+    VANISHED = "vanished"
+    REFUSED = "refused"
+
+
+RESUMABLE = frozenset({
+    Verdict.PREEMPTED, Verdict.SPOT_LOST, Verdict.STOCKOUT, Verdict.QUOTA, Verdict.INTERNAL, Verdict.VANISHED,
+})  # fmt: skip
+"""Ends of an attempt after which the next attempt follows by itself, and costs no Airflow retry."""
+
+
+class Attempt(Part):
+    """One job submitted, or about to be, for a generation."""
+
+    number: int = Field(description="1, 2, 3 ... within the generation.")
+    writer: str = Field(description="Id of the process that intends to create the job.")
+    intent_at: datetime = Field(description="When the intent was written, before create was called.")
+    create_deadline: datetime = Field(description="Until then nobody else creates a job for this attempt.")
+    job_name: str | None = Field(default=None, description="projects/P/locations/R/customJobs/N once known.")
+    bound_at: datetime | None = Field(default=None, description="When the job's name was written here.")
+    verdict: Verdict | None = Field(default=None, description="How it ended; None while it lives.")
+    message: str = Field(default="", description="Google's or our own sentence about the end.")
+    exit_code: int | None = Field(default=None, description="Exit code of the replica that failed, when known.")
+    ended_at: datetime | None = Field(default=None, description="When the end was noticed.")
+
+
+class CancelOrder(Part):
+    """Somebody wants the generation ended."""
+
+    by: str = Field(description="Who: a task, a person, housekeeping.")
+    why: str = Field(description="One sentence.")
+    at: datetime = Field(description="When it was asked.")
+    verdict: Verdict = Field(default=Verdict.CANCELLED, description="What the generation ends as.")
+
+
+class Decision(Part):
+    """One line of the record's story."""
+
+    at: datetime = Field(description="When.")
+    by: str = Field(description="Who.")
+    what: str = Field(description="What was done.")
+    why: str = Field(default="", description="Why.")
+
+
+class Limits(Part):
+    """Absolute deadlines of a generation; they hold while a task is deferred, too."""
+
+    submit_by: datetime | None = Field(default=None, description="Waiting for GPUs ends here.")
+    finish_by: datetime | None = Field(default=None, description="The generation ends here, whatever it does.")
+    max_attempts: int = Field(default=20, description="Attempts that a generation may have.")
+
+
+class Record(Part):
+    """The record of a job key. The current generation's fields stand at the top, earlier ones whole in `earlier`."""
+
+    kind: Literal["trainops.record"] = Field(default="trainops.record", description="Tells it from other objects.")
+    schema_number: Literal[1] = Field(default=1, alias="schema", description="Version of this layout.")
+    job_key: str = Field(description="Run key + task + map index.")
+    run_key: str = Field(description="The run.")
+    experiment: str = Field(description="The experiment, or the DAG id of a DAG without one.")
+    owner: TaskTry = Field(description="The last try that worked on it.")
+    generation: int = Field(default=1, description="Begins with the first start and with each clear.")
+    opened_at: datetime = Field(description="When the generation began.")
+    region: str = Field(description="Region that jobs go to.")
+    spec: dict[str, Any] = Field(description="The CustomJob, frozen for the generation; attempts add two labels.")
+    spec_hash: str = Field(description="Fingerprint of `spec`, a label of every job.")
+    folder: str = Field(description="The generation's folder.")
+    accelerators: dict[str, int] = Field(default_factory=dict, description="GPUs of all replicas, by type.")
+    provisioning: str = Field(default="standard", description="standard, spot or flex_start.")
+    priority: int = Field(default=0, description="Queue priority class; higher first.")
+    limits: Limits = Field(default_factory=Limits, description="Deadlines.")
+    attempts: tuple[Attempt, ...] = Field(default=(), description="In order; the last one is the current one.")
+    cancel: CancelOrder | None = Field(default=None, description="Set once the generation is to end.")
+    verdict: Verdict | None = Field(default=None, description="How the generation ended; None while it is open.")
+    message: str = Field(default="", description="Sentence about the end.")
+    hand_over: str | None = Field(default=None, description="Set before a trigger fires: who goes on.")
+    story: tuple[Decision, ...] = Field(default=(), description="Every decision, oldest first.")
+    earlier: tuple[dict[str, Any], ...] = Field(default=(), description="Earlier generations, whole.")
+
+    @property
+    def attempt(self) -> Attempt | None:
+        """The current attempt."""
+        return self.attempts[-1] if self.attempts else None
+
+    def told(self, at: datetime, by: str, what: str, why: str = "", **changes: Any) -> Record:
+        """A copy with one more line of story and `changes`."""
+        line = Decision(at=at, by=by, what=what, why=why)
+        return self.model_copy(update={**changes, "story": (*self.story, line)})
+
+    def with_attempt(self, **changes: Any) -> tuple[Attempt, ...]:
+        """The attempts, the current one changed."""
+        return (*self.attempts[:-1], self.attempts[-1].model_copy(update=changes))
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON that is stored."""
+        return self.model_dump(mode="json", by_alias=True)
