@@ -1,0 +1,1 @@
+"""AI Platform Training jobs, read strictly and translated into Vertex AI custom jobs."""

@@ -1,0 +1,175 @@
+"""Fields of the job as a whole: account, network, encryption, labels, environment, and what stood around the input."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from trainops.jobspec.limits import check_environment, check_folder, check_labels
+from trainops.jobspec.notes import Notebook
+from trainops.jobspec.training_input import TrainingInput
+
+_NETWORK = re.compile(r"projects/[^/]+/global/networks/[^/]+")
+_KEY = re.compile(r"projects/[^/]+/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/]+")
+_REGION = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
+_ZONE = re.compile(r"[a-z]+-[a-z]+[0-9]+-[a-z]")
+_PASSED_ON = (
+    "persistent_resource_id",
+    "reserved_ip_ranges",
+    "psc_interface_config",
+    "protected_artifact_location_id",
+    "tensorboard",
+    "enable_dashboard_access",
+    "experiment",
+    "experiment_run",
+    "models",
+)
+
+
+def check_translatable(spec: TrainingInput, notebook: Notebook) -> None:
+    """Refuse what one custom job cannot be: a tuning job, a prediction job."""
+    if spec.hyperparameters is not None:
+        raise notebook.error(
+            "hyperparameters",
+            "a custom job has no trials, so hyperparameter tuning is not translated",
+            next_step="leave hyperparameters out and pass one value of each in args, one job per trial",
+        )
+    if spec.job.prediction_input is not None:
+        raise notebook.error(
+            "job.predictionInput", "this is a prediction job", next_step="give a job with trainingInput"
+        )
+
+
+def check_region(spec: TrainingInput, notebook: Notebook) -> str:
+    """Return the region of the job; refuse a zone and what is no name."""
+    region = spec.region or ""
+    if _ZONE.fullmatch(region):
+        next_step = f"write {region.rsplit('-', 1)[0]}"
+        raise notebook.error("region", "this is a zone, and a region is needed", value=region, next_step=next_step)
+    if not _REGION.fullmatch(region):
+        raise notebook.error("region", "no such region", value=region, next_step="write one like us-central1")
+    notebook.mapped("region", region, "", "the job is sent to this region")
+    return region
+
+
+def spec_fields(spec: TrainingInput, service_account: str | None, notebook: Notebook) -> dict[str, Any]:
+    """Return the fields of CustomJobSpec that concern no single pool.
+
+    :param service_account: the environment's, for jobs that name none.
+    :raises ConfigError: a malformed name, or fields that exclude each other.
+    """
+    account = _either("serviceAccount", spec.service_account, spec.vertex.service_account, "jobSpec", notebook)
+    if account is None and service_account is not None:
+        notebook.defaulted("serviceAccount", None, "jobSpec.serviceAccount", f"the environment's: {service_account}")
+    found: dict[str, Any] = {
+        "serviceAccount": account or service_account,
+        "network": _network(spec, notebook),
+        "enableWebAccess": _either(
+            "enableWebAccess", spec.enable_web_access, spec.vertex.enable_web_access, "jobSpec", notebook
+        ),
+    }
+    extras = spec.vertex.model_dump(by_alias=True, exclude_none=True, include=set(_PASSED_ON))
+    for key, value in extras.items():
+        notebook.mapped(f"vertex.{key}", value, f"jobSpec.{key}")
+    _check_exclusions(spec, found["network"], notebook)
+    if spec.job_dir is not None:
+        check_folder(spec.job_dir, "jobDir", notebook)
+        found["baseOutputDirectory"] = {"outputUriPrefix": spec.job_dir}
+    return {name: value for name, value in (found | extras).items() if value not in (None, False, "", [], {})}
+
+
+def encryption(spec: TrainingInput, notebook: Notebook) -> dict[str, Any]:
+    """Return the EncryptionSpec of the job; empty when none is asked for."""
+    config = spec.encryption_config
+    inner = config.kms_key_name if config else None
+    if config is not None and inner is None:
+        notebook.mapped("encryptionConfig", {}, "", "empty: Google's own keys")
+    where = "encryptionConfig.kmsKeyName"
+    key = _either("kmsKeyName", inner, spec.vertex.kms_key_name, "encryptionSpec", notebook, field=where)
+    if key is None:
+        return {}
+    if not _KEY.fullmatch(key):
+        field = where if inner is not None else "vertex.kmsKeyName"
+        next_step = "write projects/P/locations/L/keyRings/R/cryptoKeys/K"
+        raise notebook.error(field, "this is no key of Cloud KMS", value=key, next_step=next_step)
+    return {"kmsKeyName": key}
+
+
+def job_labels(spec: TrainingInput, own: Mapping[str, str], notebook: Notebook) -> dict[str, str]:
+    """Return the labels of the job: the user's, and over them the ones by which Trainops finds its jobs.
+
+    :raises ConfigError: a label that Google would refuse.
+    """
+    labels: dict[str, str] = {}
+    for key, given in (("job.labels", spec.job.labels), ("vertex.labels", spec.vertex.labels)):
+        if given is None:
+            continue
+        check_labels(given, key, notebook)
+        taken = sorted(set(given) & set(own))
+        if taken:
+            notebook.changed(key, given, "labels", f"Trainops sets these itself: {', '.join(taken)}")
+        else:
+            notebook.mapped(key, given, "labels")
+        labels |= given
+    labels |= own
+    check_labels(labels, "labels", notebook)
+    return labels
+
+
+def environment(spec: TrainingInput, own: Mapping[str, str], notebook: Notebook) -> dict[str, str]:
+    """Return the variables of every replica: the user's, and over them Trainops' own."""
+    given = spec.vertex.env or {}
+    taken = sorted(set(given) & set(own))
+    if spec.vertex.env is not None:
+        note = notebook.changed if taken else notebook.mapped
+        text = f"Trainops sets these itself: {', '.join(taken)}" if taken else ""
+        note("vertex.env", given, "jobSpec.workerPoolSpecs[].pythonPackageSpec.env", text)
+    env = given | dict(own)
+    check_environment(env, "vertex.env", notebook)
+    return env
+
+
+def note_job_body(spec: TrainingInput, display_name: str, notebook: Notebook) -> None:
+    """Note the fields that stood around the TrainingInput."""
+    body = spec.job.model_dump(by_alias=True, exclude_none=True, exclude={"labels", "prediction_input"})
+    for key, value in body.items():
+        if key == "jobId":
+            text = f"Vertex AI numbers jobs itself; the display name is {display_name}"
+        elif key in {"parent", "project"}:
+            text = "not sent: the project is the environment's"
+        else:
+            text = "output only: not sent"
+        notebook.changed(f"job.{key}", value, "displayName" if key == "jobId" else "", text)
+
+
+def _network(spec: TrainingInput, notebook: Notebook) -> str | None:
+    network: str | None = _either("network", spec.network, spec.vertex.network, "jobSpec", notebook)
+    if network is not None and not _NETWORK.fullmatch(network):
+        field = "network" if spec.network is not None else "vertex.network"
+        next_step = "write projects/NUMBER/global/networks/NAME, with the number of the project"
+        raise notebook.error(field, "this is no network", value=network, next_step=next_step)
+    return network
+
+
+def _either(name: str, old: Any, new: Any, parent: str, notebook: Notebook, *, field: str | None = None) -> Any:
+    """Return the value of a field that both AI Platform's part and `vertex` have; refuse two different ones."""
+    field = field or name
+    if old is not None and new is not None and old != new:
+        raise notebook.error(
+            f"vertex.{name}", f"differs from {field}", value=new, allowed=[old], next_step="keep one of them"
+        )
+    for key, value in ((field, old), (f"vertex.{name}", new)):
+        if value is not None:
+            notebook.mapped(key, value, f"{parent}.{name}")
+    return old if old is not None else new
+
+
+def _check_exclusions(spec: TrainingInput, network: str | None, notebook: Notebook) -> None:
+    vertex = spec.vertex
+    if vertex.reserved_ip_ranges and network is None:
+        raise notebook.error("vertex.reservedIpRanges", "needs a network", next_step="set network")
+    if vertex.persistent_resource_id and vertex.reservation_affinity:
+        raise notebook.error(
+            "vertex.reservationAffinity", "excludes persistentResourceId", next_step="keep one of them"
+        )

@@ -1,0 +1,179 @@
+"""What each replica runs: a Python package on an executor image, or a container."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from trainops.jobspec import reduction_server
+from trainops.jobspec.images import Images, check_image_choice, custom_image, executor_image, own_image
+from trainops.jobspec.limits import check_arguments, check_packages
+from trainops.jobspec.notes import Notebook
+from trainops.jobspec.pools import Pool
+from trainops.jobspec.tables.prebuilt_images import PREBUILT_IMAGES, REPOSITORY
+from trainops.jobspec.training_input import TrainingInput
+
+_NAMES = {"region": "region", "pythonModule": "python_module", "packageUris": "package_uris"}
+
+
+def check_complete(spec: TrainingInput, pools: list[Pool], images: Images, notebook: Notebook) -> None:
+    """Refuse a partial job, naming all its holes at once.
+
+    A container needs no module; a job with a module, packages, or a pool without an image of its own does.
+    """
+    holes = [] if spec.region else ["region"]
+    packaged = [pool for pool in pools if _runs_package(pool, spec)]
+    if packaged:
+        holes += [key for key in ("pythonModule", "packageUris") if not getattr(spec, _NAMES[key])]
+    needs_runtime = [pool for pool in packaged if own_image(pool, spec) is None and not _given(pool, images)]
+    if needs_runtime and spec.runtime_version is None:
+        holes.append("runtimeVersion (or masterConfig.imageUri)")
+    if holes:
+        raise notebook.error(
+            holes[0].split(" ", 1)[0],
+            f"the job is not complete: {', '.join(holes)} missing",
+            next_step="add them to the job",
+        )
+
+
+def programs(
+    spec: TrainingInput, pools: list[Pool], images: Images, env: Mapping[str, str], notebook: Notebook
+) -> list[dict[str, Any]]:
+    """Return the task of each pool: `pythonPackageSpec` or `containerSpec`.
+
+    :raises ConfigError: fields that exclude each other, a limit passed, or no image.
+    """
+    check_image_choice(spec, notebook)
+    _check_container_fields(spec, pools, notebook)
+    check_packages(spec, notebook)
+    _note_job_wide(spec, pools, notebook)
+    variables = [{"name": name, "value": value} for name, value in env.items()]
+    return [_program(pool, spec, images, variables, notebook) for pool in pools]
+
+
+def _runs_package(pool: Pool, spec: TrainingInput) -> bool:
+    if reduction_server.replaces(pool, spec):
+        return False
+    return own_image(pool, spec) is None or bool(spec.python_module or spec.package_uris)
+
+
+def _given(pool: Pool, images: Images) -> bool:
+    return images.of_kind(pool.equipment.image_kind) is not None
+
+
+def _check_container_fields(spec: TrainingInput, pools: list[Pool], notebook: Notebook) -> None:
+    for pool in pools:
+        for field, value in (
+            ("containerCommand", pool.config.container_command),
+            ("containerArgs", pool.config.container_args),
+        ):
+            key = f"{pool.config_key}.{field}"
+            if value is None:
+                continue
+            if _runs_package(pool, spec):
+                raise notebook.error(key, "only a custom container has it", value=value, next_step=_CONTAINER)
+            if spec.args:
+                raise notebook.error("args", f"excludes {key}", value=spec.args, next_step=f"move them into {key}")
+
+
+_CONTAINER = "set imageUri and leave pythonModule and packageUris out, or write args"
+
+
+def _note_job_wide(spec: TrainingInput, pools: list[Pool], notebook: Notebook) -> None:
+    packaged = any(_runs_package(pool, spec) for pool in pools)
+    pool = "jobSpec.workerPoolSpecs[]"
+    if spec.args is not None:
+        kind = "pythonPackageSpec" if packaged else "containerSpec"
+        notebook.mapped("args", spec.args, f"{pool}.{kind}.args", "the same for every replica")
+    for key in ("packageUris", "pythonModule"):
+        value = getattr(spec, _NAMES[key])
+        if value is None:
+            continue
+        if packaged:
+            notebook.mapped(key, value, f"{pool}.pythonPackageSpec.{key}")
+        else:
+            notebook.changed(key, value, "", "empty, and the job runs a container: not sent")
+    if spec.job_dir is not None:
+        text = "also passed to the program as --job-dir; AIP_MODEL_DIR and the like lie below it"
+        notebook.mapped("jobDir", spec.job_dir, "jobSpec.baseOutputDirectory.outputUriPrefix", text)
+    _note_chief(spec, notebook)
+
+
+def _note_chief(spec: TrainingInput, notebook: Notebook) -> None:
+    value = spec.use_chief_in_tf_config
+    if value is True:
+        notebook.mapped("useChiefInTfConfig", value, "", "not sent: TF_CONFIG of Vertex AI says chief")
+    elif value is False:
+        text = "not sent: TF_CONFIG of Vertex AI says chief where AI Platform said master"
+        notebook.changed("useChiefInTfConfig", value, "", text)
+
+
+def _program(
+    pool: Pool, spec: TrainingInput, images: Images, env: list[dict[str, str]], notebook: Notebook
+) -> dict[str, Any]:
+    if reduction_server.replaces(pool, spec):
+        return reduction_server.program(pool, notebook)
+    _note_tpu_version(pool, spec, notebook)
+    own = own_image(pool, spec)
+    if not _runs_package(pool, spec):
+        assert own is not None
+        return {"containerSpec": _container(pool, spec, own, env, notebook)}
+    target = f"{pool.target}.pythonPackageSpec"
+    image = executor_image(pool, spec, images, notebook) if own is None else _executor(own, target, notebook)
+    package: dict[str, Any] = {
+        "executorImageUri": image,
+        "packageUris": spec.package_uris,
+        "pythonModule": spec.python_module,
+    }
+    return {"pythonPackageSpec": package | _arguments(pool, spec, spec.args, notebook) | ({"env": env} if env else {})}
+
+
+def _executor(own: tuple[str, str], target: str, notebook: Notebook) -> str:
+    uri, key = own
+    image = custom_image(uri, key, f"{target}.executorImageUri", notebook)
+    prebuilt = (
+        image.startswith(f"{REPOSITORY}/") and image.rsplit("/", 1)[-1].removesuffix(":latest") in PREBUILT_IMAGES
+    )
+    if not prebuilt:
+        text = "the package is installed in this image; Vertex AI documents only its prebuilt images for that"
+        notebook.changed(key, uri, f"{target}.executorImageUri", text)
+    return image
+
+
+def _container(
+    pool: Pool, spec: TrainingInput, own: tuple[str, str], env: list[dict[str, str]], notebook: Notebook
+) -> dict[str, Any]:
+    target, config = f"{pool.target}.containerSpec", pool.config
+    container: dict[str, Any] = {"imageUri": custom_image(*own, f"{target}.imageUri", notebook)}
+    if config.container_command is not None:
+        notebook.mapped(f"{pool.config_key}.containerCommand", config.container_command, f"{target}.command")
+        container |= {"command": config.container_command} if config.container_command else {}
+    if config.container_args is not None:
+        notebook.mapped(f"{pool.config_key}.containerArgs", config.container_args, f"{target}.args")
+    args = spec.args if config.container_args is None else config.container_args
+    return container | _arguments(pool, spec, args, notebook) | ({"env": env} if env else {})
+
+
+def _arguments(pool: Pool, spec: TrainingInput, args: list[str] | None, notebook: Notebook) -> dict[str, Any]:
+    """Return the arguments of a replica; --job-dir stands last, as AI Platform put it."""
+    found = list(args or [])
+    if spec.job_dir is not None:
+        if any(arg == "--job-dir" or arg.startswith("--job-dir=") for arg in found):
+            notebook.changed("jobDir", spec.job_dir, "", "args already hold --job-dir: it is not added again")
+        else:
+            found.append(f"--job-dir={spec.job_dir}")
+    key = "args" if pool.config.container_args is None else f"{pool.config_key}.containerArgs"
+    check_arguments(found, key, notebook)
+    return {"args": found} if found else {}
+
+
+def _note_tpu_version(pool: Pool, spec: TrainingInput, notebook: Notebook) -> None:
+    version = pool.config.tpu_tf_version
+    if version is None:
+        return
+    key = f"{pool.config_key}.tpuTfVersion"
+    if pool.equipment.image_kind != "tpu" or own_image(pool, spec) is None:
+        raise notebook.error(
+            key, "only a TPU pool with a custom container has it", value=version, next_step="leave it out"
+        )
+    notebook.changed(key, version, "", "not sent: the program runs on the TPU VM with the TensorFlow of its image")

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from trainops.errors import ConfigError
+from trainops.jobspec.images import Images
+from trainops.jobspec.translate import Translation
+
+Translate = Callable[..., Translation]
+REPOSITORY = "us-docker.pkg.dev/vertex-ai/training"
+GPU = {"scaleTier": "CUSTOM", "masterType": "g2-standard-4"}
+
+
+def _image(found: Translation, pool: int = 0) -> str:
+    image: str = found.job["jobSpec"]["workerPoolSpecs"][pool]["pythonPackageSpec"]["executorImageUri"]
+    return image
+
+
+@pytest.mark.parametrize(
+    ("fields", "name"),
+    [
+        ({"runtimeVersion": "1.15"}, "tf-cpu.1-15"),
+        ({"runtimeVersion": "2.3", "pythonVersion": "3.7"}, "tf-cpu.2-3"),
+        ({"runtimeVersion": "2.8", "pythonVersion": "3.10"}, "tf-cpu.2-8.py310"),
+        ({"runtimeVersion": "2.8"}, "tf-cpu.2-8"),
+        ({"runtimeVersion": "2.17"}, "tf-cpu.2-17.py310"),
+        ({"runtimeVersion": "2.3"} | GPU, "tf-gpu.2-3"),
+    ],
+)
+def test_runtime_and_python_choose_the_prebuilt_image(translated: Translate, fields: dict[str, Any], name: str) -> None:
+    found = translated(fields, substitute="refuse")
+    assert _image(found) == f"{REPOSITORY}/{name}:latest"
+    assert any("last day of availability" in note.text for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("fields", "name", "changed"),
+    [
+        ({"runtimeVersion": "1.4"}, "tf-cpu.1-15", ["runtimeVersion"]),
+        ({"runtimeVersion": "1.13", "pythonVersion": "3.5"}, "tf-cpu.1-15", ["runtimeVersion", "pythonVersion"]),
+        ({"runtimeVersion": "1.15", "pythonVersion": "2.7"}, "tf-cpu.1-15", ["pythonVersion"]),
+        ({"runtimeVersion": "2.10", "pythonVersion": "3.7"}, "tf-cpu.2-11", ["runtimeVersion"]),
+    ],
+)
+def test_a_runtime_without_image_gets_the_nearest_newer_one(
+    translated: Translate, fields: dict[str, Any], name: str, changed: list[str]
+) -> None:
+    found = translated(fields)
+    assert _image(found) == f"{REPOSITORY}/{name}:latest"
+    assert [note.field for note in found.notes if note.verdict == "changed"] == changed
+    with pytest.raises(ConfigError) as caught:
+        translated(fields, substitute="refuse")
+    assert caught.value.key == changed[0]
+
+
+@pytest.mark.parametrize(
+    ("fields", "key"),
+    [
+        ({"runtimeVersion": "2.99"}, "runtimeVersion"),
+        ({"runtimeVersion": "2.3", "pythonVersion": "3.10"}, "pythonVersion"),
+        ({"runtimeVersion": "2.3", "pythonVersion": "2.7"}, "pythonVersion"),
+        ({"masterConfig": {"imageUri": "i"}}, "runtimeVersion"),
+        ({"scaleTier": "BASIC_TPU", "runtimeVersion": "1.8"}, "runtimeVersion"),
+        ({"runtimeVersion": None}, "runtimeVersion"),
+    ],
+)
+def test_a_runtime_that_cannot_be_is_refused(translated: Translate, fields: dict[str, Any], key: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        translated(fields)
+    assert caught.value.key == key
+
+
+def test_images_of_the_environment_go_before_the_runtime(translated: Translate) -> None:
+    fields = GPU | {"workerType": "standard", "workerCount": 1, "pythonVersion": "3.7"}
+    found = translated(fields, images=Images(cpu="eu/cpu:1", gpu="eu/gpu:1"))
+    assert (_image(found, 0), _image(found, 1)) == ("eu/gpu:1", "eu/cpu:1")
+    assert {"runtimeVersion", "pythonVersion"} <= {note.field for note in found.notes if note.verdict == "changed"}
+
+
+def test_an_image_of_the_environment_needs_no_runtime(translated: Translate) -> None:
+    found = translated({"runtimeVersion": None}, images=Images(cpu="eu/cpu:1"))
+    assert _image(found) == "eu/cpu:1"
+    assert ("runtimeVersion", "defaulted") in {(note.field, note.verdict) for note in found.notes}
+
+
+def test_a_custom_image_goes_before_that_of_the_environment(translated: Translate) -> None:
+    fields = {"runtimeVersion": None, "masterConfig": {"imageUri": "own:1"}, "pythonVersion": "3.7"}
+    found = translated(fields, images=Images(cpu="eu/cpu:1"))
+    assert _image(found) == "own:1"
+    assert any("documents only its prebuilt images" in note.text for note in found.notes)
+
+
+def test_an_image_of_ai_platform_becomes_that_of_vertex(translated: Translate) -> None:
+    image = "gcr.io/cloud-aiplatform/training/pytorch-gpu.1-7"
+    found = translated({"runtimeVersion": None, "masterConfig": {"imageUri": image}})
+    assert _image(found) == f"{REPOSITORY}/pytorch-gpu.1-7:latest"
+
+
+def test_a_pool_may_have_its_own_image_beside_a_runtime(translated: Translate) -> None:
+    fields = {"scaleTier": "CUSTOM", "masterType": "standard", "workerType": "standard", "workerCount": 1}
+    found = translated(fields | {"workerConfig": {"imageUri": "own:1"}})
+    assert (_image(found, 0), _image(found, 1)) == (f"{REPOSITORY}/tf-cpu.2-11:latest", "own:1")

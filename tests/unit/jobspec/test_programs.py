@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from trainops.errors import ConfigError
+from trainops.jobspec.limits import ARGUMENT_CHARACTERS
+from trainops.jobspec.translate import Translation
+
+Translate = Callable[..., Translation]
+NO_PACKAGE: dict[str, Any] = {"runtimeVersion": None, "packageUris": None, "pythonModule": None}
+
+
+def _container(**config: Any) -> dict[str, Any]:
+    return NO_PACKAGE | {"masterConfig": {"imageUri": "gcr.io/p/i", **config}}
+
+
+def _pool(found: Translation) -> dict[str, Any]:
+    pool: dict[str, Any] = found.job["jobSpec"]["workerPoolSpecs"][0]
+    return pool
+
+
+def test_the_job_directory_is_the_last_argument_and_the_output(translated: Translate) -> None:
+    found = translated({"args": ["--a"], "jobDir": "gs://b/out"})
+    assert _pool(found)["pythonPackageSpec"]["args"] == ["--a", "--job-dir=gs://b/out"]
+    assert found.job["jobSpec"]["baseOutputDirectory"] == {"outputUriPrefix": "gs://b/out"}
+
+
+@pytest.mark.parametrize("args", [["--job-dir=gs://b/own"], ["--job-dir", "gs://b/own"]])
+def test_a_job_directory_in_the_arguments_is_not_doubled(translated: Translate, args: list[str]) -> None:
+    found = translated({"args": args, "jobDir": "gs://b/out"})
+    assert _pool(found)["pythonPackageSpec"]["args"] == args
+
+
+def test_a_container_gets_arguments_and_job_directory(translated: Translate) -> None:
+    found = translated(_container() | {"args": ["--a"], "jobDir": "gs://b/out"})
+    assert _pool(found)["containerSpec"] == {"imageUri": "gcr.io/p/i", "args": ["--a", "--job-dir=gs://b/out"]}
+
+
+def test_a_container_gets_its_own_command_and_arguments(translated: Translate) -> None:
+    found = translated(_container(containerCommand=["sh"], containerArgs=["-c", "x"]))
+    assert _pool(found)["containerSpec"] == {"imageUri": "gcr.io/p/i", "command": ["sh"], "args": ["-c", "x"]}
+
+
+def test_variables_reach_every_pool(translated: Translate) -> None:
+    found = translated({"scaleTier": "STANDARD_1", "vertex": {"env": {"A": "1", "B": "2"}}}, env={"B": "3"})
+    for pool in found.job["jobSpec"]["workerPoolSpecs"]:
+        assert pool["pythonPackageSpec"]["env"] == [{"name": "A", "value": "1"}, {"name": "B", "value": "3"}]
+    assert any(note.field == "vertex.env" and note.verdict == "changed" for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("fields", "key"),
+    [
+        (_container(containerArgs=["x"]) | {"args": ["y"]}, "args"),
+        ({"masterConfig": {"containerArgs": ["x"]}}, "masterConfig.containerArgs"),
+        ({"pythonModule": None}, "pythonModule"),
+        ({"packageUris": []}, "packageUris"),
+        (_container() | {"pythonModule": "m"}, "packageUris"),
+        ({"packageUris": ["gs://b/a.tar.gz"] * 101}, "packageUris"),
+        ({"packageUris": ["dist/a.tar.gz"]}, "packageUris.0"),
+        ({"packageUris": ["gs://b/a.tar.gz", "gs://b/a.zip"]}, "packageUris.1"),
+        ({"args": ["x" * ARGUMENT_CHARACTERS, "y"]}, "args"),
+        (_container(containerArgs=["x" * (ARGUMENT_CHARACTERS + 1)]), "masterConfig.containerArgs"),
+        ({"jobDir": "/tmp/out"}, "jobDir"),
+        ({"vertex": {"env": {"A-B": "1"}}}, "vertex.env.A-B"),
+        ({"vertex": {"env": {f"V{i}": "" for i in range(101)}}}, "vertex.env"),
+    ],
+)
+def test_programs_that_cannot_run_are_refused(translated: Translate, fields: dict[str, Any], key: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        translated(fields)
+    assert caught.value.key == key
+
+
+def test_arguments_may_just_reach_their_limit(translated: Translate) -> None:
+    assert translated({"args": ["x" * ARGUMENT_CHARACTERS]}).region == "us-central1"
+
+
+@pytest.mark.parametrize(("value", "verdict"), [(True, "mapped"), (False, "changed")])
+def test_the_name_of_the_chief_is_noted(translated: Translate, value: bool, verdict: str) -> None:
+    notes = translated(_container() | {"useChiefInTfConfig": value}).notes
+    assert [note.verdict for note in notes if note.field == "useChiefInTfConfig"] == [verdict]
