@@ -1,0 +1,81 @@
+"""The plan of a run: all that its tasks need to know, frozen when the run starts and written as `g{G}/plan.json`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from pydantic import AwareDatetime, ConfigDict, Field
+
+from trainops.config.dataset import Dataset
+from trainops.config.experiment import Model, Promotion, Tokenizer, Training
+from trainops.config.model import Config, Day
+from trainops.naming import fingerprint
+from trainops.validation import validated
+
+
+class RunMoment(Config):
+    """Which run of which DAG, and when."""
+
+    dag_id: str = Field(min_length=1, description="Id of the DAG.")
+    run_id: str = Field(min_length=1, description="Id of the DAG run.")
+    logical_date: AwareDatetime | None = Field(None, description="Logical date; a run from the CLI may have none.")
+    run_after: AwareDatetime = Field(description="Moment after which the run could start; every run has one.")
+
+    @property
+    def moment(self) -> datetime:
+        """The logical date, else `run_after`, in UTC."""
+        return (self.logical_date or self.run_after).astimezone(UTC)
+
+
+class Trainer(Training):
+    """What the trainer is told: the model's shape and how to train it."""
+
+    model: Model = Field(description="Shape of the language model.")
+
+
+class RunPlan(Config):
+    """One run, resolved: experiment, conf and date in one."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, allow_inf_nan=False, serialize_by_alias=True, validate_by_alias=True
+    )
+
+    schema_version: Literal[1] = Field(1, alias="schema", description="Version of this file's form.")
+    experiment: str = Field(description="Name of the experiment.")
+    dag_id: str = Field(description="Id of the DAG.")
+    run_id: str = Field(description="Id of the DAG run.")
+    run_key: str = Field(description="Key of the run in labels and paths.")
+    data_date: Day = Field(description="Day whose data is read.")
+    timezone: str = Field("UTC", description="IANA time zone of the schedule.")
+    environment: str = Field(description="Name of the environment.")
+    owner: str = Field(description="Who answers for the experiment.")
+    dataset: Dataset = Field(description="Where the text lies.")
+    tokenizer: Tokenizer = Field(description="How text becomes tokens.")
+    trainer: Trainer = Field(description="Model and training.")
+    training_input: dict[str, Any] = Field(description="Machines of the training job, as a TrainingInput.")
+    tokenize_input: dict[str, Any] = Field(description="Machine of the tokenizing job, as a TrainingInput.")
+    priority: int = Field(description="Priority class in the GPU queue: larger goes first.")
+    estimate_hours: float | None = Field(description="Expected hours of training.")
+    max_running_hours: float = Field(description="Hours of running after which the job is cancelled.")
+    max_waiting_hours: float = Field(description="Hours in the queue after which the run gives up.")
+    promotion: Promotion = Field(description="What the model must show, and where it goes.")
+    conf: dict[str, Any] = Field(description="What the run changed of its experiment.")
+
+    @property
+    def tokenizer_sha16(self) -> str:
+        """Identity of the tokenizer's settings: 16 hex digits."""
+        return fingerprint(self.tokenizer.model_dump(mode="json"))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plan as `plan.json` holds it."""
+        return self.model_dump(mode="json")
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any], source: str = "plan.json") -> RunPlan:
+        """Return the plan that `to_json` made.
+
+        :raises ConfigError: it was written by another version, or changed by hand.
+        """
+        return validated(cls, dict(value), source=source)
