@@ -1,0 +1,79 @@
+"""What went wrong at a Google service, told in the errors of Trainops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any
+
+from trainops.errors import (
+    AccessError,
+    NotFoundError,
+    RequestRefused,
+    ServiceError,
+    TrainopsError,
+    TransientError,
+    WriteConflict,
+)
+
+Translator = Callable[[BaseException, str], ServiceError | None]
+"""Turns an exception of a client library into one of ours; None when it does not know it."""
+
+_TRANSIENT = {408, 425, 429}
+_LONGEST_TEXT = 2000
+
+
+def service_error(status: int, message: str) -> ServiceError:
+    """Return the error that an HTTP status stands for; 429 is transient here, `Vertex.create` makes more of it."""
+    if status in _TRANSIENT or status >= 500:
+        return TransientError(message, status=status)
+    if status in {401, 403}:
+        return AccessError(message, status=status)
+    if status == 404:
+        return NotFoundError(message, status=status)
+    if status == 412:
+        return WriteConflict(message, status=status)
+    return RequestRefused(message, status=status)
+
+
+def reply_text(response: Any) -> str:
+    """Return Google's own message out of an HTTP reply, or the reply's first characters where there is none."""
+    try:
+        message = response.json()["error"]["message"]
+    except (ValueError, KeyError, TypeError):
+        message = response.text or response.reason or ""
+    return str(message).strip()[:_LONGEST_TEXT]
+
+
+@contextmanager
+def service_errors(what: str, *translators: Translator) -> Generator[None]:
+    """Raise what client libraries raise inside the block as the `ServiceError` family.
+
+    :param what: the request in words, as the beginning of the message: "reading gs://...".
+    :param translators: asked first, for exceptions of one client library.
+    """
+    try:
+        yield
+    except TrainopsError:
+        raise
+    except Exception as error:
+        for translate in (*translators, connection_error):
+            told = translate(error, what)
+            if told is not None:
+                raise told from error
+        raise
+
+
+def connection_error(error: BaseException, what: str) -> ServiceError | None:
+    """Translate what `requests` and `google.auth` raise when no reply came."""
+    import requests
+    from google.auth import exceptions as auth
+
+    if isinstance(error, auth.DefaultCredentialsError):
+        return AccessError(f"{what}: no Google credentials found; run `gcloud auth application-default login`")
+    if isinstance(error, auth.GoogleAuthError):
+        return TransientError(f"{what}: the access token could not be had: {error}")
+    # A reply that is not JSON where JSON was promised comes from something between us and Google.
+    if isinstance(error, (requests.RequestException, ConnectionError, TimeoutError)):
+        return TransientError(f"{what}: no reply: {error}")
+    return None
