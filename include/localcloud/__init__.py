@@ -1,0 +1,1 @@
+"""Stand-ins for Google Cloud and a whole Airflow, on loopback: `python -m localcloud up`."""
