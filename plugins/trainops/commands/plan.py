@@ -1,0 +1,148 @@
+"""`trainops plan EXPERIMENT`: the job that a run would send, without sending it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from trainops import naming
+from trainops.commands.moment import run_now
+from trainops.config.conf import CONF
+from trainops.config.gpu_pools import load_gpu_pools
+from trainops.config.machines import preview, provisioning
+from trainops.config.plan import RunPlan
+from trainops.config.resolve import resolve
+from trainops.errors import ConfigError
+from trainops.jobspec.translate import Translation
+from trainops.settings import Settings, load_settings
+from trainops.validation import parse_json
+
+TASK = "submit_training"
+"""Task whose job is shown; its name stands in labels and keys."""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command's arguments."""
+    parser = subparsers.add_parser(
+        "plan",
+        help="show the job that a run of an experiment would send, its GPUs and machines",
+        description="Show the job that a run triggered now would send to Vertex AI. Nothing is sent or staged: what "
+        "only a run can know stands in capitals.",
+    )
+    parser.add_argument("experiment", metavar="EXPERIMENT", help="name of a file in experiments/")
+    parser.add_argument("--conf", metavar="JSON", default="{}", help="conf of the run, or @FILE that holds it")
+    parser.add_argument("--env", metavar="NAME", help="environment; TRAINOPS_ENVIRONMENT, else local, unless given")
+    parser.add_argument("--output", choices=["text", "json"], default="text", help="json: everything as one object")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the job, its machines and the notes of the translation on stdout."""
+    from trainops.steps.preflight import preflight  # reads files and packages the trainer
+
+    settings = load_settings(args.env)
+    plan = resolve(args.experiment, read_conf(args.conf), run_now(args.experiment), settings)
+    preflight(plan, settings)
+    shown = described(plan, settings)
+    print(json.dumps(shown, indent=2) if args.output == "json" else _text(shown))
+    return 0
+
+
+def read_conf(text: str) -> Mapping[str, Any]:
+    """Return the conf that the command line gives: JSON, or `@FILE` that holds it.
+
+    :raises ConfigError: the file is missing, or its text is no JSON object.
+    """
+    source = CONF
+    if text.startswith("@"):
+        source = text[1:]
+        text = _read(Path(source))
+    conf = parse_json(text, source=source)
+    if not isinstance(conf, dict):
+        raise ConfigError("a conf is a JSON object", source=source, value=conf, next_step='write it like {"steps": 50}')
+    return conf
+
+
+def described(plan: RunPlan, settings: Settings) -> dict[str, Any]:
+    """Return the training job of `plan` with notes, GPUs, machines, pools and the plan itself."""
+    translation = training_preview(plan, settings)
+    pools = load_gpu_pools().ask(translation.accelerators, translation.region, provisioning(translation.job))
+    return {
+        "experiment": plan.experiment,
+        "environment": plan.environment,
+        "run_key": plan.run_key,
+        "data_date": plan.data_date.isoformat(),
+        "region": translation.region,
+        "gpus": dict(translation.accelerators),
+        "machines": dict(translation.machines),
+        "pools": pools,
+        "notes": [
+            {key: getattr(note, key) for key in ("field", "value", "verdict", "target", "text")}
+            for note in translation.notes
+        ],
+        "job": translation.job,
+        "plan": plan.to_json(),
+    }
+
+
+def training_preview(plan: RunPlan, settings: Settings) -> Translation:
+    """Return the translation of the plan's training job, with capitals where only a run knows the URI."""
+    folder = naming.generation_folder(settings.work, plan.experiment, plan.run_key, 1)
+    tokens = naming.tokens_folder(settings.work, "DATASET_SHA16", plan.tokenizer_sha16)
+    labels = {
+        "managed-by": naming.MANAGED_BY,
+        "experiment": plan.experiment,
+        "run-key": plan.run_key,
+        "job-key": naming.label_value(naming.job_key(plan.run_key, TASK)),
+        "task": naming.label_value(TASK),
+    }
+    return preview(
+        plan.training_input,
+        settings,
+        job_dir=folder,
+        args=[f"--config={folder}/plan.json", "--tokens", tokens],
+        display_name=plan.run_key,
+        labels=labels,
+    )
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot be read: {error}", source=CONF, key="--conf", value=f"@{path}") from error
+
+
+def _text(shown: Mapping[str, Any]) -> str:
+    counts = {key: ", ".join(f"{count} x {kind}" for kind, count in shown[key].items()) for key in ("gpus", "machines")}
+    lines = [
+        f"run key    {shown['run_key']}",
+        f"data date  {shown['data_date']}",
+        f"region     {shown['region']}",
+        f"GPUs       {counts['gpus'] or 'none'}",
+        f"machines   {counts['machines']}",
+        f"pools      {', '.join(f'{count} of {name}' for name, count in shown['pools'].items()) or 'none'}",
+        "",
+        "# notes of the translation",
+        *(_note(note) for note in shown["notes"]),
+        "",
+        "# the CustomJob",
+        yaml.dump(shown["job"], Dumper=_PlainDumper, sort_keys=False, width=120).rstrip(),
+    ]
+    return "\n".join(lines)
+
+
+def _note(note: Mapping[str, Any]) -> str:
+    value = "" if note["value"] is None else f" {json.dumps(note['value'], default=str)}"
+    return f"{note['verdict']:<9}  {note['field']}{value}{note['text'] and ': '}{note['text']}"
+
+
+class _PlainDumper(yaml.SafeDumper):
+    """Writes a list out each time that it stands, where YAML would refer to the first one."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True

@@ -1,0 +1,1 @@
+"""What tasks do, without Airflow: each step takes its clients and its plan as arguments."""

@@ -1,0 +1,81 @@
+"""Where a model came from: tokens, dataset, package, job and attempts, as the records of its run tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from trainops.gcp.storage import Storage
+from trainops.policy.record import Record
+from trainops.steps.record_store import records_below
+
+
+class Lineage(BaseModel):
+    """What a model was made of. A field is None where no record tells it, such as after a run by hand."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    plan: str = Field(description="URI of the plan of the generation.")
+    tokens: str | None = Field(
+        default=None, description="Folder of the tokens: trained on the one part, evaluated on the other."
+    )
+    dataset_sha16: str | None = Field(default=None, description="Content hash of the staged dataset.")
+    tokenizer_sha16: str | None = Field(default=None, description="Fingerprint of the tokenizer's configuration.")
+    packages: tuple[str, ...] = Field(
+        default=(), description="URIs of the trainer's packages; the folder is the content hash."
+    )
+    image: str | None = Field(default=None, description="Container image that the trainer ran in.")
+    job_key: str | None = Field(default=None, description="Job key of the training.")
+    jobs: tuple[str, ...] = Field(
+        default=(), description="Names of the jobs submitted, in order; the last one finished."
+    )
+    attempts: int = Field(default=0, description="Jobs that it took.")
+
+
+def trace_lineage(storage: Storage, run_folder: str, generation_folder: str) -> Lineage:
+    """Return the lineage of the training of one generation, out of the record of the job that read tokens."""
+    plan = f"{generation_folder}/plan.json"
+    record = _training_record(storage, run_folder, generation_folder)
+    if record is None:
+        return Lineage(plan=plan)
+    tokens = _argument(record, "--tokens")
+    dataset, _, tokenizer = (tokens or "").rstrip("/").rpartition("/")[2].partition("-")
+    return Lineage(
+        plan=plan,
+        tokens=tokens,
+        dataset_sha16=dataset or None,
+        tokenizer_sha16=tokenizer or None,
+        packages=tuple(uri for spec in _package_specs(record) for uri in spec.get("packageUris", [])),
+        image=next((spec["executorImageUri"] for spec in _package_specs(record) if "executorImageUri" in spec), None),
+        job_key=record.job_key,
+        jobs=tuple(attempt.job_name for attempt in record.attempts if attempt.job_name),
+        attempts=len(record.attempts),
+    )
+
+
+def _training_record(storage: Storage, run_folder: str, generation_folder: str) -> Record | None:
+    for store in records_below(storage, run_folder):
+        record = store.load()
+        if record.folder.rstrip("/") == generation_folder and _argument(record, "--tokens"):
+            return record
+    return None
+
+
+def _argument(record: Record, name: str) -> str | None:
+    for spec in _package_specs(record):
+        arguments: Sequence[str] = spec.get("args", [])
+        for position, argument in enumerate(arguments):
+            if argument == name and position + 1 < len(arguments):
+                return arguments[position + 1]
+            if argument.startswith(f"{name}="):
+                return argument.removeprefix(f"{name}=")
+    return None
+
+
+def _package_specs(record: Record) -> Iterator[dict[str, Any]]:
+    """The package specs of the job, the master's first; all replicas run the same package, so one tells all."""
+    for pool in record.spec.get("jobSpec", {}).get("workerPoolSpecs", [])[:1]:
+        if "pythonPackageSpec" in pool:
+            yield pool["pythonPackageSpec"]

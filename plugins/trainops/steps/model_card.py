@@ -1,0 +1,73 @@
+"""The README.md of a model version: what it is, what it was made of, how good it is; the same for the same version."""
+
+from __future__ import annotations
+
+from trainops.config.plan import RunPlan
+from trainops.steps.outcome import Outcome
+
+
+def model_card(plan: RunPlan, outcome: Outcome, version: str) -> str:
+    """Return the card as Markdown, with the front matter that Hugging Face reads."""
+    result, lineage = outcome.result, outcome.lineage
+    model = plan.promotion.model
+    sections = [
+        f"---\nlibrary_name: transformers\npipeline_tag: text-generation\nmodel_name: {model}\n---",
+        f"# {model}, version {version}",
+        f"Trained by the experiment `{plan.experiment}` on data of {plan.data_date}. Owner: {plan.owner}.",
+        "```python\nfrom transformers import AutoModelForCausalLM, AutoTokenizer\n\n"
+        'model = AutoModelForCausalLM.from_pretrained(".")\n'
+        'tokenizer = AutoTokenizer.from_pretrained(".")\n```',
+        "## Figures\n\n"
+        + _table({
+            "Evaluation loss (nats per token)": f"{result.eval_loss:.4f}",
+            "Evaluation loss before training": _figure(result.eval_loss_before),
+            "Unigram entropy of the held-out text": f"{result.unigram_entropy:.4f}",
+            "Held-out tokens evaluated": f"{result.eval_tokens}",
+            "Bytes of text per token": _figure(outcome.bytes_per_token),
+            "Parameters": f"{result.parameters}",
+            "Steps": f"{result.step}",
+            "Tokens trained on": f"{result.tokens}",
+            "Tokens per second": f"{result.tokens_per_second:.0f}",
+            "Training time (seconds)": f"{result.train_seconds:.0f}",
+            "Replicas": f"{result.replicas}",
+        }),
+        "## Data\n\n"
+        + _table({
+            "Dataset": plan.dataset.name,
+            "Description": plan.dataset.description,
+            "Data date": f"{plan.data_date}",
+            "Content hash": lineage.dataset_sha16 or "not recorded",
+            "Tokens": lineage.tokens or "not recorded",
+        }),
+        "## Configuration\n\n```json\n" + plan.trainer.model_dump_json(indent=2) + "\n```",
+        "## Lineage\n\n"
+        + _table({
+            "Run": outcome.run_key,
+            "Generation": f"{outcome.generation}",
+            "Plan": lineage.plan,
+            "Trainer": ", ".join(lineage.packages) or "not recorded",
+            "Image": lineage.image or "not recorded",
+            "Jobs": ", ".join(lineage.jobs) or "not recorded",
+            "Attempts": f"{lineage.attempts}" if lineage.attempts else "not recorded",
+        }),
+        "## Sample\n\n" + _quoted(result.sample),
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def _table(rows: dict[str, str]) -> str:
+    lines = [f"| {name} | {_cell(value)} |" for name, value in rows.items()]
+    return "\n".join(["| | |", "|---|---|", *lines])
+
+
+def _cell(value: str) -> str:
+    return value.replace("|", "\\|").replace("\n", " ")
+
+
+def _quoted(text: str) -> str:
+    # Indented, not fenced: a model may well generate a fence.
+    return "\n".join(f"    {line}" for line in text.splitlines()) or "None."
+
+
+def _figure(value: float | None) -> str:
+    return "not recorded" if value is None else f"{value:.4f}"

@@ -1,0 +1,237 @@
+"""The GPU queue in object storage: one ledger, swapped by generation; one request object per job key.
+
+Anybody may tick: read requests and ledger, let `policy.gpu_queue.plan` decide, and swap the ledger. A lease is
+*reserved* with a deadline when admitted and *bound* to a job once that exists. A lease lives as long as its job: the
+tick frees only reservations whose deadline passed; everything else is freed by whoever saw the job end.
+Time is the server's, read from the objects that it stamps.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from trainops import naming
+from trainops.config.gpu_pools import GpuPools
+from trainops.errors import ConfigError, IntegrityError, WriteConflict
+from trainops.gcp.storage import Storage
+from trainops.policy import gpu_queue
+from trainops.policy.lifecycle import Lease
+from trainops.policy.record import Record
+
+RESERVATION = timedelta(minutes=10)
+"""How long an admitted job key may take to create its job before the GPUs go to somebody else."""
+
+SILENCE = timedelta(minutes=15)
+"""A request whose owner has not been heard of for so long keeps its age but is not admitted."""
+
+REFRESH_SECONDS = 60.0
+"""How often an owner that waits says that it is still there."""
+
+RACES = 30
+
+M = TypeVar("M", bound=BaseModel)
+
+
+class LeaseEntry(BaseModel):
+    """GPUs held by one job key."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    gpus: dict[str, int] = Field(description="GPUs by pool.")
+    state: Literal["reserved", "bound"] = Field(description="Reserved until a job exists, then bound to it.")
+    admitted_at: datetime = Field(description="Server time of the admission.")
+    reserved_until: datetime = Field(description="A reservation that is not bound by then is freed.")
+    job_name: str | None = Field(default=None, description="The job it is bound to.")
+    record: str = Field(description="URI of the job key's record.")
+
+
+class Ledger(BaseModel):
+    """All pools and leases: the one object that admissions swap."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+    kind: Literal["trainops.ledger"] = Field(default="trainops.ledger", description="Tells it from other objects.")
+    schema_number: Literal[1] = Field(default=1, alias="schema", description="Version of this layout.")
+    write_id: str = Field(default="", description="New at every write, so that a writer knows its own.")
+    quotas_hash: str = Field(default="", description="Deployments that share a ledger must agree on quotas.")
+    quotas: dict[str, int] = Field(default_factory=dict, description="GPUs by pool.")
+    leases: dict[str, LeaseEntry] = Field(default_factory=dict, description="Leases by job key.")
+    reasons: dict[str, str] = Field(default_factory=dict, description="Why each request waits.")
+
+
+class QueueRequest(BaseModel):
+    """A job key's request, written only by its owner."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+    kind: Literal["trainops.request"] = Field(default="trainops.request", description="Tells it from others.")
+    job_key: str = Field(description="Who asks.")
+    gpus: dict[str, int] = Field(description="GPUs by pool.")
+    priority: int = Field(default=0, description="Priority class.")
+    record: str = Field(description="URI of the job key's record.")
+    arrived: datetime | None = Field(default=None, description="Server time of the first write; kept when refreshed.")
+
+
+class GpuQueue:
+    """Places in the queue, and the ledger that says who holds GPUs."""
+
+    def __init__(self, storage: Storage, work: str, pools: GpuPools) -> None:
+        self.storage = storage
+        self.work = work
+        self.pools = pools
+        self.quotas = pools.quotas()
+        self._refreshed: dict[str, float] = {}
+
+    def enqueue(self, record: Record, record_uri: str) -> None:
+        """Ask for a record's GPUs; asking again changes nothing.
+
+        :raises ConfigError: when no quota can ever hold the request.
+        """
+        gpus = self.pools.ask(record.accelerators, record.region, record.provisioning)
+        uri = naming.request_uri(self.work, record.job_key)
+        request = QueueRequest(job_key=record.job_key, gpus=gpus, priority=record.priority, record=record_uri)
+        try:
+            self.storage.write_json(uri, request.model_dump(mode="json"), generation=0)
+        except WriteConflict:
+            self._refresh(uri)
+
+    def lease(self, job_key: str) -> Lease:
+        """The job key's place, after one tick for everybody when it waits."""
+        ledger, _ = self._read()
+        entry = ledger.leases.get(job_key)
+        if entry is not None:
+            return Lease(state=entry.state)
+        uri = naming.request_uri(self.work, job_key)
+        if not self.storage.exists(uri):
+            return Lease(state="none")
+        self._refresh(uri)
+        ledger = self.tick()
+        entry = ledger.leases.get(job_key)
+        if entry is not None:
+            return Lease(state=entry.state)
+        return Lease(state="waiting", reason=ledger.reasons.get(job_key, "it waits for the next look at the queue"))
+
+    def bind(self, job_key: str, job_name: str) -> None:
+        """Tie the lease to the job that now exists."""
+
+        def bound(ledger: Ledger) -> bool:
+            entry = ledger.leases.get(job_key)
+            if entry is None or entry.job_name == job_name:
+                return False
+            entry.state, entry.job_name = "bound", job_name
+            return True
+
+        self._swap(bound)
+
+    def release(self, job_key: str) -> None:
+        """Give the GPUs back and leave the queue; releasing twice changes nothing."""
+        self.storage.delete(naming.request_uri(self.work, job_key))
+        self._swap(lambda ledger: ledger.leases.pop(job_key, None) is not None)
+
+    def tick(self) -> Ledger:
+        """Admit whom the plan admits, in one swap."""
+        requests, now = self._requests()
+        uris = {request.job_key: request for request in requests}
+
+        def ticked(ledger: Ledger) -> bool:
+            expired = [
+                key for key, item in ledger.leases.items() if item.state == "reserved" and item.reserved_until < now
+            ]
+            for key in expired:
+                del ledger.leases[key]
+            holdings = [gpu_queue.Holding(job_key=key, gpus=item.gpus) for key, item in ledger.leases.items()]
+            wanting = [_to_plan(item, now) for item in requests if item.job_key not in ledger.leases]
+            result = gpu_queue.plan(wanting, holdings, self.quotas)
+            for key in result.admissions:
+                ledger.leases[key] = _reserved(uris[key], now)
+            changed = bool(expired or result.admissions) or dict(result.reasons) != ledger.reasons
+            ledger.reasons = dict(result.reasons)
+            return changed
+
+        return self._swap(ticked)
+
+    def snapshot(self) -> tuple[Ledger, list[QueueRequest]]:
+        """Ledger and requests as they are, for people who look."""
+        return self._read()[0], self._requests()[0]
+
+    def _refresh(self, uri: str) -> None:
+        if time.monotonic() - self._refreshed.get(uri, float("-inf")) < REFRESH_SECONDS:
+            return
+        found = self.storage.read_json(uri)
+        if found is None:
+            return
+        self._refreshed[uri] = time.monotonic()
+        request = _parse(QueueRequest, uri, found.value)
+        request.arrived = request.arrived or found.updated
+        try:
+            self.storage.write_json(uri, request.model_dump(mode="json"), generation=found.generation)
+        except WriteConflict:
+            return  # released, or refreshed by another process of the same owner
+
+    def _requests(self) -> tuple[list[QueueRequest], datetime]:
+        """Requests whose owners are heard of, and the newest server time among them."""
+        found: list[tuple[QueueRequest, datetime]] = []
+        for info in self.storage.list(f"{self.work}/queue/requests/"):
+            document = self.storage.read_json(info.uri)
+            if document is None:
+                continue  # released since the list
+            request = _parse(QueueRequest, info.uri, document.value)
+            found.append((request.model_copy(update={"arrived": request.arrived or info.updated}), info.updated))
+        now = max((updated for _, updated in found), default=datetime.fromisoformat("1970-01-01T00:00:00+00:00"))
+        return [request for request, updated in found if now - updated <= SILENCE], now
+
+    def _read(self) -> tuple[Ledger, int]:
+        uri = naming.ledger_uri(self.work)
+        found = self.storage.read_json(uri)
+        if found is None:
+            return Ledger(quotas=self.quotas, quotas_hash=naming.fingerprint(self.quotas)), 0
+        ledger = _parse(Ledger, uri, found.value)
+        if ledger.leases and ledger.quotas_hash != naming.fingerprint(self.quotas):
+            raise ConfigError(
+                "these quotas differ from those of the deployment that holds leases in the same ledger",
+                source="gpu_pools.yaml", key="pools", value=self.quotas, allowed=[str(ledger.quotas)],
+                next_step=f"make the files equal, or wait until the leases in {uri} have ended",
+            )  # fmt: skip
+        return ledger.model_copy(
+            update={"quotas": self.quotas, "quotas_hash": naming.fingerprint(self.quotas)}
+        ), found.generation
+
+    def _swap(self, change: Callable[[Ledger], bool]) -> Ledger:
+        uri = naming.ledger_uri(self.work)
+        for _ in range(RACES):
+            ledger, generation = self._read()
+            ledger = ledger.model_copy(deep=True)
+            if not change(ledger):
+                return ledger
+            ledger.write_id = uuid.uuid4().hex
+            try:
+                self.storage.write_json(uri, ledger.model_dump(mode="json", by_alias=True), generation=generation)
+            except WriteConflict:
+                continue
+            return ledger
+        raise WriteConflict(f"{uri}: lost {RACES} races in a row", status=412)
+
+
+def _to_plan(request: QueueRequest, now: datetime) -> gpu_queue.Request:
+    arrived = request.arrived or now
+    return gpu_queue.Request(job_key=request.job_key, gpus=request.gpus, arrived=arrived, priority=request.priority)
+
+
+def _reserved(request: QueueRequest, now: datetime) -> LeaseEntry:
+    until = now + RESERVATION
+    return LeaseEntry(gpus=request.gpus, state="reserved", admitted_at=now, reserved_until=until, record=request.record)
+
+
+def _parse(model: type[M], uri: str, value: Any) -> M:
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        raise IntegrityError(
+            f"{uri}: not an object of this version; it is left alone ({error.errors()[0]['msg']})"
+        ) from error

@@ -1,0 +1,169 @@
+"""Begin or resume a job key: a first start and a clear open a generation, a retry goes on with the one that is open."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from trainops import naming
+from trainops.errors import IntegrityError, WriteConflict
+from trainops.gcp.storage import Storage
+from trainops.jobspec.training_input import parse_training_input
+from trainops.jobspec.translate import Images, Translation, translate
+from trainops.policy.failure import EXIT_NEVER
+from trainops.policy.lifecycle import begins_generation
+from trainops.policy.record import Limits, Record, TaskTry, Verdict
+from trainops.settings import Settings
+from trainops.steps.record_store import RecordStore
+
+_PROVISIONING = {"SPOT": "spot", "FLEX_START": "flex_start"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobRequest:
+    """What a task asks for: one job key's job, before it is translated."""
+
+    job_key: str
+    run_key: str
+    experiment: str
+    task: str
+    display_name: str
+    training_input: dict[str, Any]
+    """AI Platform's TrainingInput, complete but for `jobDir` and `--config` when there is a plan."""
+    plan: dict[str, Any] | None = None
+    """The run plan, when the job belongs to an experiment's run; the generation keeps a copy."""
+    labels: dict[str, str] = field(default_factory=dict)
+    priority: int = 0
+    max_waiting_hours: float | None = None
+    max_running_hours: float | None = None
+    """Hours from the start of the generation to its end, whatever happens in between."""
+
+
+def begin(
+    storage: Storage, settings: Settings, record_uri: str, request: JobRequest, current: TaskTry, *, actor: str
+) -> tuple[Record, list[str]]:
+    """Open or resume the record of a job key, and tell in sentences what that meant.
+
+    :raises ConfigError: when the job cannot be translated.
+    :raises IntegrityError: when the record belongs to another task.
+    """
+    store = RecordStore(storage, record_uri)
+    opened: dict[int, Record] = {}
+    told: list[str] = []
+
+    def begun(record: Record | None) -> Record | None:
+        told.clear()
+        if record is not None and not begins_generation(record, current):
+            return _resumed(_own(record, current), current, actor, told)
+        generation = 1 if record is None else _own(record, current).generation + 1
+        if generation not in opened:
+            opened[generation] = open_generation(storage, settings, request, current, generation, told, actor)
+        fresh = opened[generation]
+        if record is None:
+            return fresh
+        told.append(f"the task was cleared: generation {generation} begins, jobs of generation {record.generation} end")
+        past = record.to_json()
+        return fresh.model_copy(update={"earlier": (*record.earlier, {**past, "earlier": []})})
+
+    after = store.change(begun)
+    assert after is not None, "`begun` always answers a record"
+    return after, told
+
+
+def open_generation(
+    storage: Storage,
+    settings: Settings,
+    request: JobRequest,
+    current: TaskTry,
+    generation: int,
+    told: list[str],
+    actor: str,
+) -> Record:
+    """Translate and freeze a generation's job; its plan and the notes of the translation are kept in its folder."""
+    folder = naming.generation_folder(settings.work, request.experiment, request.run_key, generation)
+    translation = _translated(settings, request, folder)
+    _keep(storage, f"{folder}/{request.task}-translation.json", _explained(translation))
+    if request.plan is not None:
+        _keep(storage, f"{folder}/plan.json", request.plan)
+    told.extend(f"{note.field}: {note.text}" for note in translation.notes if note.verdict in {"changed", "refused"})
+    now = datetime.now(UTC)
+    spec_hash = naming.fingerprint(translation.job)
+    spec = {**translation.job, "labels": {**translation.job.get("labels", {}), "spec-hash": spec_hash}}
+    strategy = spec["jobSpec"].get("scheduling", {}).get("strategy", "")
+    record = Record(
+        job_key=request.job_key, run_key=request.run_key, experiment=request.experiment, owner=current,
+        generation=generation, opened_at=now, region=translation.region, spec=spec, spec_hash=spec_hash, folder=folder,
+        accelerators=translation.accelerators, provisioning=_PROVISIONING.get(strategy, "standard"),
+        priority=request.priority, limits=_limits(request, now),
+    )  # fmt: skip
+    return record.told(now, actor, f"generation {generation} begins", f"try {current.try_number}")
+
+
+def _translated(settings: Settings, request: JobRequest, folder: str) -> Translation:
+    body = dict(request.training_input)
+    if request.plan is not None:
+        body.setdefault("jobDir", folder)
+        body["args"] = [f"--config={folder}/plan.json", *body.get("args", [])]
+    labels = {
+        **request.labels,
+        "managed-by": naming.MANAGED_BY,
+        "experiment": naming.label_value(request.experiment),
+        "run-key": naming.label_value(request.run_key),
+        "job-key": naming.label_value(request.job_key),
+        "task": naming.label_value(request.task),
+    }
+    return translate(
+        parse_training_input(body, request.task), display_name=request.display_name, labels=labels,
+        substitute=settings.substitute, images=Images(cpu=settings.image.cpu, gpu=settings.image.gpu),
+        service_account=settings.service_account,
+    )  # fmt: skip
+
+
+def _explained(translation: Translation) -> dict[str, Any]:
+    notes = [asdict(note) for note in translation.notes]
+    return {"job": translation.job, "notes": notes, "region": translation.region}
+
+
+def _keep(storage: Storage, uri: str, value: dict[str, Any]) -> None:
+    """Write once: a crash between this and the record leaves the same object, which stays."""
+    try:
+        storage.write_json(uri, value, generation=0)
+    except WriteConflict:
+        found = storage.read_json(uri)
+        if found is None or found.value != value:  # a deploy between crash and retry: no record refers to it yet
+            storage.write_json(uri, value, generation=0 if found is None else found.generation)
+
+
+def _limits(request: JobRequest, now: datetime) -> Limits:
+    def after(hours: float | None) -> datetime | None:
+        return None if hours is None else now + timedelta(hours=hours)
+
+    return Limits(submit_by=after(request.max_waiting_hours), finish_by=after(request.max_running_hours))
+
+
+def _own(record: Record, current: TaskTry) -> Record:
+    mine = (current.dag_id, current.run_id, current.task_id, current.map_index)
+    owner = record.owner
+    if mine != (owner.dag_id, owner.run_id, owner.task_id, owner.map_index):
+        raise IntegrityError(f"{record.job_key}: its record belongs to {owner.dag_id}, {owner.run_id}, {owner.task_id}")
+    return record
+
+
+def _resumed(record: Record, current: TaskTry, actor: str, told: list[str]) -> Record:
+    now = datetime.now(UTC)
+    reopened = reopens(record)
+    what = f"try {current.try_number} goes on with generation {record.generation}"
+    told.append(what + (": the last attempt failed, the next one resumes from its checkpoint" if reopened else ""))
+    changes: dict[str, Any] = {"owner": current, "hand_over": None}
+    if reopened:
+        changes |= {"verdict": None, "message": ""}
+    return record.told(now, actor, what, "a retry", **changes)
+
+
+def reopens(record: Record) -> bool:
+    """True when a retry may submit the next attempt: the job failed, and did not say that a retry cannot help."""
+    attempt = record.attempt
+    if record.verdict is not Verdict.FAILED or attempt is None or attempt.verdict is not Verdict.FAILED:
+        return False
+    return attempt.exit_code != EXIT_NEVER and len(record.attempts) < record.limits.max_attempts

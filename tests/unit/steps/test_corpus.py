@@ -1,0 +1,136 @@
+import gzip
+import os
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trainops.config.dataset import Dataset
+from trainops.errors import ConfigError
+from trainops.steps.corpus import Counts, SourceFile, find_files, read_documents
+
+DAY = date(2026, 11, 29)
+
+
+def dataset(path: Path | str, **changes: Any) -> Dataset:
+    return Dataset.model_validate({"name": "texts", "description": "Texts.", "path": str(path), **changes})
+
+
+def read(folder: Path, **changes: Any) -> tuple[list[tuple[str, str]], Counts]:
+    counts = Counts()
+    documents = read_documents(find_files(dataset(folder, **changes), DAY), counts)
+    return [(document.source, document.text) for document in documents], counts
+
+
+def test_files_are_found_in_all_folders_in_the_order_of_their_paths(tmp_path: Path) -> None:
+    for name in ("b.txt", "a/z.txt", "a/b/c.txt", "a.md", "skip/x.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    found = find_files(dataset(tmp_path, include=["**/*.txt"], exclude=["skip/**"]), DAY)
+    assert [file.source for file in found] == ["a/b/c.txt", "a/z.txt", "b.txt"]
+    assert found[2] == SourceFile("b.txt", str(tmp_path / "b.txt"))
+
+
+def test_the_data_date_stands_in_the_path(tmp_path: Path) -> None:
+    (tmp_path / "2026-11-29").mkdir()
+    (tmp_path / "2026-11-29" / "x.txt").write_text("x")
+    assert len(find_files(dataset(f"{tmp_path}/{{data_date}}"), DAY)) == 1
+    with pytest.raises(ConfigError, match=r"does not exist.*did you mean '.*2026-11-29'"):
+        find_files(dataset(f"{tmp_path}/{{data_date}}"), date(2026, 11, 28))
+
+
+def test_a_path_may_be_a_single_file(tmp_path: Path) -> None:
+    (tmp_path / "x.txt").write_text("x")
+    assert [file.source for file in find_files(dataset(tmp_path / "x.txt"), DAY)] == ["x.txt"]
+
+
+def test_a_missing_folder_names_its_nearest_sibling(tmp_path: Path) -> None:
+    (tmp_path / "corpus").mkdir()
+    with pytest.raises(ConfigError) as caught:
+        find_files(dataset(tmp_path / "corpsu"), DAY)
+    assert caught.value.source.endswith("datasets/texts.yaml")
+    assert caught.value.key == "path"
+    assert caught.value.nearest == str(tmp_path / "corpus")
+
+
+def test_globs_that_match_nothing_are_told(tmp_path: Path) -> None:
+    (tmp_path / "x.txt").write_text("x")
+    with pytest.raises(ConfigError, match=r"no file under .* matches.*\*\*/\*\.py") as caught:
+        find_files(dataset(tmp_path, include=["**/*.py"]), DAY)
+    assert caught.value.key == "include"
+
+
+def test_what_cannot_be_read_is_told_unless_it_is_excluded(tmp_path: Path) -> None:
+    (tmp_path / "x.txt").write_text("x")
+    (tmp_path / "broken.txt").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(ConfigError, match="cannot be read") as caught:
+        find_files(dataset(tmp_path), DAY)
+    assert caught.value.source == str(tmp_path / "broken.txt")
+    assert len(find_files(dataset(tmp_path, exclude=["broken.*"]), DAY)) == 1
+    os.mkfifo(tmp_path / "pipe.txt")
+    with pytest.raises(ConfigError, match="no regular file"):
+        find_files(dataset(tmp_path, exclude=["broken.*"]), DAY)
+
+
+def test_files_that_are_all_empty_are_told(tmp_path: Path) -> None:
+    (tmp_path / "x.txt").touch()
+    (tmp_path / "y.txt").touch()
+    with pytest.raises(ConfigError, match="all 2 files that match are empty"):
+        find_files(dataset(tmp_path), DAY)
+
+
+def test_text_and_jsonl_and_their_gzip_are_read(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\r\ntwo\n", newline="")
+    (tmp_path / "b.txt.gz").write_bytes(gzip.compress(b"packed"))
+    (tmp_path / "c.jsonl").write_text('{"text": "first", "other": 1}\n\n{"text": "third"}\n')
+    (tmp_path / "d.jsonl.gz").write_bytes(gzip.compress('{"text": "zw\u00f6lf"}'.encode()))
+    documents, counts = read(tmp_path)
+    assert documents == [
+        ("a.txt", "one\r\ntwo\n"),
+        ("b.txt.gz", "packed"),
+        ("c.jsonl:1", "first"),
+        ("c.jsonl:3", "third"),
+        ("d.jsonl.gz:1", "zw\u00f6lf"),
+    ]
+    assert counts.files == 4
+
+
+def test_what_is_no_document_is_counted(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("same")
+    (tmp_path / "b.txt").write_text("same")
+    (tmp_path / "c.txt").write_text(" \n")
+    (tmp_path / "d.txt").write_bytes(b"\xff\xfe\x00")
+    (tmp_path / "e.jsonl").write_bytes(b'{"text": ""}\n{"text": "\xe9\xe9"}\n{"text": "\\ud800"}\n{"text": "same"}\n')
+    documents, counts = read(tmp_path)
+    assert documents == [("a.txt", "same")]
+    assert (counts.files, counts.empty, counts.bad_utf8, counts.duplicates) == (5, 2, 3, 2)
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("{broken", "a line is not JSON"),
+        ("[1]", "an object with the key `text`"),
+        ('{"texts": "x"}', "an object with the key `text`"),
+        ('{"text": 5}', "got 5"),
+    ],
+)
+def test_a_bad_line_is_told_with_its_file_and_number(tmp_path: Path, line: str, problem: str) -> None:
+    (tmp_path / "x.jsonl").write_text(f'{{"text": "fine"}}\n{line}\n')
+    with pytest.raises(ConfigError, match=problem) as caught:
+        read(tmp_path)
+    assert caught.value.source == "x.jsonl:2"
+
+
+@pytest.mark.parametrize("data", [b"plain", gzip.compress(b"text" * 1000)[:-10]])
+def test_what_is_no_whole_gzip_is_told(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "x.txt.gz").write_bytes(data)
+    with pytest.raises(ConfigError, match="gzip"):
+        read(tmp_path)
+
+
+def test_a_documents_id_is_the_hash_of_its_text_alone(tmp_path: Path) -> None:
+    (tmp_path / "x.txt").write_text("text")
+    (document,) = read_documents(find_files(dataset(tmp_path), DAY), Counts())
+    assert document.id == "982d9e3eb996f559"
