@@ -1,0 +1,1 @@
+"""What DAG files are wired from: parameters, defaults, tasks."""

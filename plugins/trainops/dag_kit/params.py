@@ -1,0 +1,33 @@
+"""The trigger form, generated from the model that checks the conf: the two can never differ."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow.sdk import Param
+
+from trainops.config.conf import RunConf
+
+
+def conf_params() -> dict[str, Param]:
+    """One Param per key of `RunConf`; all are optional, and absent means what the experiment says."""
+    return {name: _param(schema) for name, schema in RunConf.model_json_schema()["properties"].items()}
+
+
+def _param(schema: dict[str, Any]) -> Param:
+    """A Param of a nullable field: pydantic's `anyOf [type, null]`, in the form that Airflow's UI draws."""
+    described = {
+        key: value for key, value in schema.items() if key not in {"anyOf", "default", "examples", "description"}
+    }
+    kind = next(option for option in schema["anyOf"] if option["type"] != "null")
+    limits = {key: value for key, value in kind.items() if key not in {"type", "enum"}}
+    if "enum" in kind:
+        limits["enum"] = [None, *kind["enum"]]
+    else:
+        limits["examples"] = schema.get("examples", [])
+    return Param(None, type=["null", kind["type"]], description=_text(schema), **described, **limits)
+
+
+def _text(schema: dict[str, Any]) -> str:
+    examples = ", ".join(str(item) for item in schema.get("examples", []))
+    return f"{schema['description']} For example: {examples}." if examples else str(schema["description"])

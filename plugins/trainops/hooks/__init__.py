@@ -1,0 +1,1 @@
+"""Hooks: credentials out of Airflow connections."""

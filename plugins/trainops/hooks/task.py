@@ -1,0 +1,78 @@
+"""An Airflow task as the run lifecycle sees it: who it is, which try it is, and how its failure is told."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk.exceptions import AirflowFailException
+
+from trainops.errors import ConfigError, RunError, TrainopsError
+from trainops.policy.record import Record, TaskTry
+from trainops.steps.run_verdict import retry_helps
+from trainops.steps.start import reopens
+from trainops.steps.watch import Watch
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+
+def try_of(context: Context) -> TaskTry:
+    """The try that runs now."""
+    instance: Any = context["ti"]
+    dag_run: Any = context["dag_run"]
+    return TaskTry(
+        **task_key(context),
+        ti_id=str(instance.id),
+        try_number=instance.try_number,
+        max_tries=instance.max_tries,
+        clear_number=getattr(dag_run, "clear_number", 0) or 0,
+    )
+
+
+def task_key(context: Context) -> dict[str, Any]:
+    """dag_id, run_id, task_id and map_index of the task."""
+    instance: Any = context["ti"]
+    index = instance.map_index if instance.map_index is not None else -1
+    return {
+        "dag_id": instance.dag_id,
+        "run_id": instance.run_id,
+        "task_id": instance.task_id,
+        "map_index": index,
+    }
+
+
+def failure(record: Record, error: RunError) -> Exception:
+    """The exception to raise: one that Airflow does not retry when a retry cannot help."""
+    return error if retry_helps(record) else AirflowFailException(f"{type(error).__name__}: {error}")
+
+
+def refused(error: TrainopsError) -> Exception:
+    """A user's mistake fails the task at once, without retries and without a traceback to read."""
+    return AirflowFailException(str(error)) if isinstance(error, ConfigError) else error
+
+
+def is_retry(context: Context) -> bool:
+    """True when Airflow retries the task, False on its first try and on the first try after a clear.
+
+    A clear raises `max_tries` by the tries that were used, so the first try after it is `max_tries - retries + 1`.
+    """
+    instance: Any = context["ti"]
+    return bool(instance.try_number > instance.max_tries - (instance.task.retries or 0) + 1)
+
+
+def resume_failed(watch: Watch, context: Context) -> None:
+    """On a retry of the waiting task, open a generation that failed again, so that the next attempt is submitted."""
+    if not is_retry(context):
+        return
+    current = try_of(context)
+    now = datetime.now(UTC)
+
+    def reopened(record: Record | None) -> Record | None:
+        if record is None or not reopens(record):
+            return None
+        why = f"try {current.try_number} of {current.task_id}"
+        return record.told(now, current.task_id, "the next attempt follows", why, verdict=None, message="")
+
+    if watch.run.store.change(reopened) is not None:
+        watch.say(f"try {current.try_number}: a failed job is submitted again, from its last checkpoint")

@@ -1,0 +1,1 @@
+"""Links from a task's page to where its job can be seen."""

@@ -1,0 +1,1 @@
+"""Operators: tasks that submit training jobs."""

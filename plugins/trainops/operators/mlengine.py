@@ -1,0 +1,294 @@
+"""Start a training job from AI Platform's TrainingInput, as a Vertex AI CustomJob that is never submitted twice."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import BaseOperator
+from airflow.sdk.exceptions import AirflowFailException
+
+from trainops import naming
+from trainops.errors import TrainopsError
+from trainops.hooks.task import failure, refused, task_key, try_of
+from trainops.links.vertex import VertexJobLink, job_url, log_url
+from trainops.operators.training_fields import merged_training_input
+from trainops.policy.record import Record
+from trainops.steps.run_verdict import error_of, summary
+from trainops.steps.watch import Until, Watch
+from trainops.triggers.run import RunTrigger
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from trainops.hooks.trainops import TrainopsHook
+    from trainops.steps.start import JobRequest
+
+
+class MLEngineStartTrainingJobOperator(BaseOperator):
+    """Takes the job's place in the GPU queue, submits it when admitted, and returns where everything is.
+
+    It may run any number of times: a retry finds the job of the first try, a clear begins a new generation (and ends
+    the jobs of the one before). Of a config it accepts AI Platform's TrainingInput whole (`training_input`) as well as
+    the arguments of the operator that the Google provider removed in 15.0.0.
+
+    :param job_id: display name of the job; the run key when absent.
+    :param training_input: TrainingInput in REST or snake_case spelling; the other arguments complete it.
+    :param plan: URI of the plan that `resolve_run` wrote; the generation keeps a copy, and the trainer reads it.
+    :param run_key: key of the run; made of DAG id and run id when absent.
+    :param wait: wait until the job has ended (a job without a sensor of its own).
+    :param done_if_exists: URI of an object; when it exists the work is done already, and no job is submitted.
+    :param deferrable: wait in the triggerer and hold no worker.
+    :param experiment: experiment of the run; the DAG id when absent.
+    :param environment: name of a file in `configs/environments`; None for what `TRAINOPS_ENVIRONMENT` says.
+    :param poll_interval: seconds between looks while waiting; None for the environment's.
+    :param cancel_on_kill: end the job when the task is killed.
+    """
+
+    template_fields: Sequence[str] = (
+        "job_id", "region", "project_id", "package_uris", "training_python_module", "training_args", "scale_tier",
+        "master_type", "master_config", "worker_type", "worker_count", "worker_config", "runtime_version",
+        "python_version", "job_dir", "service_account", "labels", "hyperparameters", "training_input", "plan",
+        "run_key", "experiment", "done_if_exists", "gcp_conn_id", "impersonation_chain", "environment",
+    )  # fmt: skip
+    operator_extra_links = (VertexJobLink(),)
+    ui_color = "#d5efc8"
+
+    def __init__(
+        self,
+        *,
+        job_id: str | None = None,
+        region: str | None = None,
+        project_id: str | None = None,
+        package_uris: list[str] | None = None,
+        training_python_module: str | None = None,
+        training_args: list[str] | None = None,
+        scale_tier: str | None = None,
+        master_type: str | None = None,
+        master_config: dict[str, Any] | None = None,
+        worker_type: str | None = None,
+        worker_count: int | None = None,
+        worker_config: dict[str, Any] | None = None,
+        runtime_version: str | None = None,
+        python_version: str | None = None,
+        job_dir: str | None = None,
+        service_account: str | None = None,
+        labels: dict[str, str] | None = None,
+        hyperparameters: dict[str, Any] | None = None,
+        training_input: Any = None,
+        plan: str | None = None,
+        run_key: str | None = None,
+        experiment: str | None = None,
+        wait: bool = False,
+        done_if_exists: str | None = None,
+        deferrable: bool = True,
+        poll_interval: float | None = None,
+        max_unknown_time: timedelta = timedelta(minutes=30),
+        cancel_on_kill: bool = True,
+        gcp_conn_id: str | None = None,
+        impersonation_chain: str | Sequence[str] | None = None,
+        environment: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.job_id = job_id
+        self.region = region
+        self.project_id = project_id
+        self.package_uris = package_uris
+        self.training_python_module = training_python_module
+        self.training_args = training_args
+        self.scale_tier = scale_tier
+        self.master_type = master_type
+        self.master_config = master_config
+        self.worker_type = worker_type
+        self.worker_count = worker_count
+        self.worker_config = worker_config
+        self.runtime_version = runtime_version
+        self.python_version = python_version
+        self.job_dir = job_dir
+        self.service_account = service_account
+        self.labels = labels
+        self.hyperparameters = hyperparameters
+        self.training_input = training_input
+        self.plan = plan
+        self.run_key = run_key
+        self.experiment = experiment
+        self.wait = wait
+        self.done_if_exists = done_if_exists
+        self.deferrable = deferrable
+        self.poll_interval = poll_interval
+        self.max_unknown_time = max_unknown_time
+        self.cancel_on_kill = cancel_on_kill
+        self.gcp_conn_id = gcp_conn_id
+        self.impersonation_chain = impersonation_chain
+        self.environment = environment
+        self.job_name: str | None = None
+        self._killed = False
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Begin or resume the job key, and reconcile until the job is submitted (or, asked to wait, has ended)."""
+        from trainops.hooks.trainops import TrainopsHook
+
+        try:
+            hook = TrainopsHook(self.environment, self.gcp_conn_id, self.impersonation_chain)
+            if self.done_if_exists and hook.services().storage.exists(self.done_if_exists):
+                self.log.info("nothing to do, and no job to pay for: %s exists already", self.done_if_exists)
+                return {"job_name": None, "exists": self.done_if_exists}
+            watch = self._begin(context, hook)
+            if watch.look().done:
+                return self._done(context, watch)
+        except TrainopsError as error:
+            raise refused(error) from error
+        if self.deferrable:
+            self._defer(context, watch)
+        return self._wait_here(context, watch)
+
+    def execute_complete(self, context: Context, event: dict[str, Any] | None = None) -> dict[str, Any]:
+        """The trigger is done: tell what came of it."""
+        if event is not None and event.get("status") == "error":
+            raise AirflowFailException(event["message"])
+        watch = self._watch(context, (event or {}).get("position"))
+        watch.look()
+        return self._done(context, watch)
+
+    def on_kill(self) -> None:
+        """Note the signal only: a kill and a rolling deploy send the same one, and the loop asks which it was."""
+        self._killed = True
+
+    def _begin(self, context: Context, hook: TrainopsHook) -> Watch:
+        from trainops.steps.start import begin
+
+        services = hook.services()
+        request = self._request(context, hook)
+        told = begin(
+            services.storage, hook.settings, self._record_uri(context), request, try_of(context), actor=self.task_id
+        )[1]
+        for line in told:
+            self.log.info("%s", line)
+        return self._watch(context)
+
+    def _request(self, context: Context, hook: TrainopsHook) -> JobRequest:
+        from trainops.steps.start import JobRequest
+
+        key = task_key(context)
+        run_key, experiment = self._run(context)
+        plan = self._plan(hook)
+        body = merged_training_input(self, default_region=hook.settings.region)
+        labels = {**(self.labels or {}), "dag": naming.label_value(key["dag_id"])}
+        return JobRequest(
+            job_key=naming.job_key(run_key, key["task_id"], key["map_index"]), run_key=run_key, experiment=experiment,
+            task=key["task_id"], display_name=self.job_id or run_key, training_input=body, plan=plan,
+            labels=labels, priority=int((plan or {}).get("priority", 0)),
+            max_waiting_hours=(plan or {}).get("max_waiting_hours"),
+            max_running_hours=(plan or {}).get("max_running_hours"),
+        )  # fmt: skip
+
+    def _plan(self, hook: TrainopsHook) -> dict[str, Any] | None:
+        from trainops.steps.run_folder import read_plan
+
+        return None if self.plan is None else read_plan(hook.services().storage, self.plan).to_json()
+
+    def _run(self, context: Context) -> tuple[str, str]:
+        """Run key and experiment: those given, else made of DAG id and run id for a DAG without an experiment."""
+        if self.run_key and self.experiment:
+            return self.run_key, self.experiment
+        key = task_key(context)
+        dag_run: Any = context["dag_run"]
+        experiment = self.experiment or naming.experiment_of_dag(key["dag_id"])
+        moment = dag_run.logical_date or dag_run.run_after
+        return naming.run_key(experiment, moment, key["dag_id"], key["run_id"]), experiment
+
+    def _record_uri(self, context: Context) -> str:
+        from trainops.settings import load_settings
+
+        key = task_key(context)
+        run_key, experiment = self._run(context)
+        work = load_settings(self.environment).work
+        return naming.record_uri(work, experiment, run_key, key["task_id"], key["map_index"])
+
+    def _watch(self, context: Context, position: dict[str, Any] | None = None) -> Watch:
+        from trainops.hooks.trainops import TrainopsHook
+
+        hook = TrainopsHook(self.environment, self.gcp_conn_id, self.impersonation_chain)
+        return Watch(
+            hook.services(), self._record_uri(context), until=self._until, actor=self.task_id,
+            say=lambda line: self.log.info("%s", line), position=position,
+            max_unknown_seconds=self.max_unknown_time.total_seconds(),
+        )  # fmt: skip
+
+    def _poll_seconds(self) -> float:
+        from trainops.settings import load_settings
+
+        return self.poll_interval or load_settings(self.environment).poll_seconds
+
+    @property
+    def _until(self) -> Until:
+        return "ended" if self.wait else "submitted"
+
+    def _defer(self, context: Context, watch: Watch) -> None:
+        record = watch.run.store.load()
+        self.defer(
+            trigger=RunTrigger(
+                record_uri=watch.run.store.uri, task=task_key(context), until=self._until,
+                generation=record.generation, poll_seconds=self._poll_seconds(),
+                max_unknown_seconds=self.max_unknown_time.total_seconds(), environment=self.environment,
+                gcp_conn_id=self.gcp_conn_id, impersonation_chain=self.impersonation_chain,
+                position=watch.follower.position,
+            ),
+            method_name="execute_complete",
+        )  # fmt: skip
+
+    def _wait_here(self, context: Context, watch: Watch) -> dict[str, Any]:
+        """Wait on the worker; a signal makes the loop ask whether it was a kill."""
+        while not watch.look().done:
+            deadline = time.monotonic() + self._poll_seconds()
+            while time.monotonic() < deadline and not self._killed:
+                time.sleep(0.5)
+            if self._killed:
+                self._leave(context, watch)
+        return self._done(context, watch)
+
+    def _leave(self, context: Context, watch: Watch) -> None:
+        from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
+
+        key = task_key(context)
+        states = RuntimeTaskInstance.get_task_states(
+            dag_id=key["dag_id"], task_ids=[key["task_id"]], run_ids=[key["run_id"]], map_index=key["map_index"]
+        )
+        state = next(iter(states.get(key["run_id"], {}).values()), None)
+        if self.cancel_on_kill and state in {"failed", "skipped", "success"}:
+            watch.run.cancel(f"{self.task_id} was marked {state} while its job was waited for")
+            watch.run.advance()
+        raise TrainopsError(f"{self.task_id} was stopped while it waited (its state is {state}); the next try goes on")
+
+    def _done(self, context: Context, watch: Watch) -> dict[str, Any]:
+        record = watch.run.store.load()
+        error = error_of(record, self._last_lines(watch, record))
+        watch.run.store.change(lambda now: now and _ended(now, "failed" if error else "submitted"))
+        if error is not None:
+            raise failure(record, error)
+        self.job_name = record.attempt.job_name if record.attempt else None
+        result = {**summary(record), "record_uri": watch.run.store.uri}
+        context["ti"].xcom_push(key="job_id", value=self.job_name)
+        if self.job_name:
+            self._tell_where(self.job_name)
+        return result
+
+    def _last_lines(self, watch: Watch, record: Record) -> list[str]:
+        attempt = record.attempt
+        if record.verdict is None or attempt is None or not attempt.job_name:
+            return []
+        return watch.follower.last_lines(attempt.job_name)
+
+    def _tell_where(self, job_name: str) -> None:
+        region, number = job_name.split("/")[3], job_name.rsplit("/", 1)[-1]
+        self.log.info("job: %s", job_url(job_name))
+        self.log.info("log: %s", log_url(job_name))
+        self.log.info("stream it: gcloud ai custom-jobs stream-logs %s --region=%s", number, region)
+        self.log.info("cancel it: gcloud ai custom-jobs cancel %s --region=%s", number, region)
+
+
+def _ended(record: Record, how: str) -> Record:
+    return record.model_copy(update={"owner": record.owner.model_copy(update={"ended": how}), "hand_over": how})

@@ -1,0 +1,1 @@
+"""Triggers: what waits while a task is deferred."""

@@ -1,0 +1,147 @@
+"""The one trigger: it keeps reconciling a job key while its task is deferred."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from typing import Any, cast
+
+from airflow.triggers.base import BaseTrigger, TriggerEvent
+
+from trainops.errors import TrainopsError
+from trainops.steps.watch import Look, Until, Watch
+
+SETTLE_SECONDS = 6.0
+"""A trigger that fires sooner after the deferral can make the scheduler fail the task (Airflow 3.3: state mismatch)."""
+
+KILLED = frozenset({"failed", "skipped", "upstream_failed", "removed"})
+"""States of a task after which nobody will look at its job again."""
+
+
+class RunTrigger(BaseTrigger):
+    """Reconciles until the job is submitted, or until the generation has ended.
+
+    All that it needs is in its arguments: a restarted triggerer builds it anew from them.
+
+    :param record_uri: the record of the job key.
+    :param task: dag_id, run_id, task_id, map_index of the deferred task.
+    :param until: `submitted` or `ended`.
+    :param poll_seconds: time between looks.
+    :param max_unknown_seconds: how long errors that may pass are polled through.
+    :param generation: the generation that the task followed; `on_kill` touches no other.
+    """
+
+    def __init__(
+        self,
+        *,
+        record_uri: str,
+        task: dict[str, Any],
+        until: str,
+        generation: int,
+        poll_seconds: float = 30.0,
+        max_unknown_seconds: float = 1800.0,
+        environment: str | None = None,
+        gcp_conn_id: str | None = None,
+        impersonation_chain: Any = None,
+        position: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.record_uri = record_uri
+        self.task_key = task
+        self.until = until
+        self.generation = generation
+        self.poll_seconds = poll_seconds
+        self.max_unknown_seconds = max_unknown_seconds
+        self.environment = environment
+        self.gcp_conn_id = gcp_conn_id
+        self.impersonation_chain = impersonation_chain
+        self.position = position
+        self._lines: list[str] = []
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        """Everything that a restarted triggerer needs."""
+        return (
+            "trainops.triggers.run.RunTrigger",
+            {
+                "record_uri": self.record_uri,
+                "task": self.task_key,
+                "until": self.until,
+                "generation": self.generation,
+                "poll_seconds": self.poll_seconds,
+                "max_unknown_seconds": self.max_unknown_seconds,
+                "environment": self.environment,
+                "gcp_conn_id": self.gcp_conn_id,
+                "impersonation_chain": self.impersonation_chain,
+                "position": self.position,
+            },
+        )
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        """Look until done, then hand over."""
+        started = time.monotonic()
+        try:
+            watch = await asyncio.to_thread(self._watch)
+            while not (await self._look(watch)).done:
+                await asyncio.sleep(self.poll_seconds)
+            await asyncio.to_thread(self._hand_over, watch)
+        except TrainopsError as error:
+            self.log.error("%s", error)
+            event: dict[str, Any] = {"status": "error", "message": str(error)}
+        else:
+            event = {"status": "done", "position": watch.follower.position}
+        await asyncio.sleep(max(0.0, SETTLE_SECONDS - (time.monotonic() - started)))
+        yield TriggerEvent(event)  # type: ignore[no-untyped-call]
+
+    async def on_kill(self) -> None:
+        """Cancel the generation that the task followed, when the task's state says that nobody will go on with it."""
+        state = await asyncio.to_thread(self._task_state)
+        self.log.info("killed by a person; the task's state is %s", state)
+        await asyncio.to_thread(self._cancel_if_abandoned, state)
+        self._tell_lines()
+
+    async def _look(self, watch: Watch) -> Look:
+        look = await asyncio.to_thread(watch.look)
+        self._tell_lines()
+        return look
+
+    def _tell_lines(self) -> None:
+        lines, self._lines = self._lines, []
+        for line in lines:
+            self.log.info("%s", line)
+
+    def _watch(self) -> Watch:
+        from trainops.hooks.trainops import TrainopsHook
+
+        hook = TrainopsHook(self.environment, self.gcp_conn_id, self.impersonation_chain)
+        return Watch(
+            hook.services(), self.record_uri, until=cast("Until", self.until), actor=f"trigger of {self._name()}",
+            say=self._lines.append, max_unknown_seconds=self.max_unknown_seconds, position=self.position,
+        )  # fmt: skip
+
+    def _hand_over(self, watch: Watch) -> None:
+        """Tell the record that the task goes on, so that a kill after this is not taken for an abandoned run."""
+        watch.run.store.change(lambda record: record and record.model_copy(update={"hand_over": self._name()}))
+
+    def _task_state(self) -> str | None:
+        from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
+
+        key = self.task_key
+        states = RuntimeTaskInstance.get_task_states(
+            dag_id=key["dag_id"], task_ids=[key["task_id"]], run_ids=[key["run_id"]], map_index=key["map_index"]
+        )
+        name = key["task_id"] if key["map_index"] < 0 else f"{key['task_id']}_{key['map_index']}"
+        state = states.get(key["run_id"], {}).get(name)
+        return None if state is None else str(getattr(state, "value", state))
+
+    def _cancel_if_abandoned(self, state: str | None) -> None:
+        watch = self._watch()
+        record = watch.run.store.load()
+        if record.generation != self.generation or record.verdict is not None:
+            return
+        if state in KILLED or (state == "success" and record.hand_over is None):
+            watch.run.cancel(f"{self._name()} was marked {state} while its job ran")
+            watch.run.advance()
+
+    def _name(self) -> str:
+        return f"{self.task_key['dag_id']}.{self.task_key['task_id']}"
