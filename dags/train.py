@@ -61,12 +61,11 @@ def train_dag(name: str, experiment: Experiment) -> DAG:
         with TaskGroup("promote", prefix_group_id=False, tooltip="check, decide, promote"):
             outcome: Any = tasks.check_outputs(run, wait.output)
             decision: Any = tasks.decide_promotion(run, outcome)
-            asset = Asset(f"model_{name}", uri=f"trainops://models/{experiment.promotion.model}")
-            promoted: Any = tasks.promote_model.override(outlets=[asset])(run, decision)
+            promoted: Any = tasks.promote_model.override(outlets=[Asset(f"model_{name}")])(run, decision)
             if experiment.promotion.approval == "required":
                 decision >> approval_gate(experiment.promotion.model) >> promoted
 
-        promoted >> tasks.end_run(run).as_teardown(setups=run.as_setup(), on_failure_fail_dagrun=True)
+        promoted >> tasks.end_run(run).as_teardown(setups=run.as_setup())
     return dag
 
 

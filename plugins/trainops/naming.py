@@ -6,8 +6,11 @@ Layout of the two buckets (`work` and `models` are URIs such as `gs://local-llm-
     {work}/tokens/{dataset sha16}-{tokenizer sha16}/      token shards, tokenizer/, manifest.json
     {work}/packages/trainer/{version}/{sha16}/            trainer-{version}.tar.gz
     {work}/runs/{experiment}/{run_key}/{task}[-{i}].json  the record of a job key
-    {work}/runs/{experiment}/{run_key}/g{G}/              plan.json, checkpoints/, metrics.jsonl, result.json, model/
-    {work}/runs/{experiment}/{run_key}/g{G}/a{N}/         job.json, translation.json, control/
+    {work}/runs/{experiment}/{run_key}/plans/             what resolve_run wrote, by fingerprint
+    {work}/runs/{experiment}/{run_key}/g{G}/              plan.json, translation.json, checkpoints/, metrics.jsonl,
+                                                          result.json, model/
+    {work}/runs/{experiment}/{run_key}/g{G}/a{N}/         job.json, control/
+    {work}/runs/{experiment}/{run_key}/g{G}/{task}/       the same of a job beside the run's main one (tokenize)
     {work}/queue/ledger.json, requests/{job_key}.json, orders/{job_key}.json
     {models}/{model}/versions/{run_key}-g{G}/             Hugging Face layout and manifest.json
     {models}/{model}/channels/{channel}.json              candidate, production

@@ -111,7 +111,7 @@ def test_plan_needs_no_network_for_the_cloud_environment(trainops: Run, configs:
     spec = json.loads(done.stdout)["job"]["jobSpec"]
     assert spec["serviceAccount"] == "trainops@my-project.iam.gserviceaccount.com"
     package = spec["workerPoolSpecs"][0]["pythonPackageSpec"]
-    assert package["executorImageUri"] == "us-central1-docker.pkg.dev/my-project/trainops/trainer-gpu:latest"
+    assert package["executorImageUri"] == "us-central1-docker.pkg.dev/my-project/trainops/trainer:0.1.0"
 
 
 def test_the_conf_may_lie_in_a_file(trainops: Run, tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ class MLEngineStartTrainingJobOperator(BaseOperator):
     :param run_key: key of the run; made of DAG id and run id when absent.
     :param wait: wait until the job has ended (a job without a sensor of its own).
     :param done_if_exists: URI of an object; when it exists the work is done already, and no job is submitted.
+    :param priority: priority class in the GPU queue, larger goes first; a plan has its own.
     :param deferrable: wait in the triggerer and hold no worker.
     :param experiment: experiment of the run; the DAG id when absent.
     :param environment: name of a file in `configs/environments`; None for what `TRAINOPS_ENVIRONMENT` says.
@@ -83,6 +84,7 @@ class MLEngineStartTrainingJobOperator(BaseOperator):
         experiment: str | None = None,
         wait: bool = False,
         done_if_exists: str | None = None,
+        priority: int = 50,
         deferrable: bool = True,
         poll_interval: float | None = None,
         max_unknown_time: timedelta = timedelta(minutes=30),
@@ -117,6 +119,7 @@ class MLEngineStartTrainingJobOperator(BaseOperator):
         self.experiment = experiment
         self.wait = wait
         self.done_if_exists = done_if_exists
+        self.priority = priority
         self.deferrable = deferrable
         self.poll_interval = poll_interval
         self.max_unknown_time = max_unknown_time
@@ -180,7 +183,7 @@ class MLEngineStartTrainingJobOperator(BaseOperator):
         return JobRequest(
             job_key=naming.job_key(run_key, key["task_id"], key["map_index"]), run_key=run_key, experiment=experiment,
             task=key["task_id"], display_name=self.job_id or run_key, training_input=body, plan=plan,
-            labels=labels, priority=int((plan or {}).get("priority", 0)),
+            labels=labels, priority=int((plan or {}).get("priority", self.priority)),
             max_waiting_hours=(plan or {}).get("max_waiting_hours"),
             max_running_hours=(plan or {}).get("max_running_hours"),
         )  # fmt: skip

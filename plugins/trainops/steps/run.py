@@ -123,6 +123,7 @@ class Run:
         if intent is None:
             return
         body = attempt_body(record, action.attempt)
+        self.services.storage.write_json(f"{record.folder}/a{action.attempt}/job.json", body, generation=None)
         try:
             job = self.services.vertex(record.region).create(body)
         except CapacityError as error:

@@ -40,6 +40,13 @@ class Services:
         """The GPU queue."""
         return GpuQueue(self.storage, self.settings.work, load_gpu_pools())
 
+    def close(self) -> None:
+        """Close the connections that were opened."""
+        opened = [self.__dict__.get("storage"), self.__dict__.get("logs"), *self._vertex.values()]
+        for client in opened:
+            if client is not None:
+                client.close()
+
     def vertex(self, region: str) -> Vertex:
         """Custom jobs of a region."""
         if region not in self._vertex:

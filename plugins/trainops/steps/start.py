@@ -34,10 +34,12 @@ class JobRequest:
     plan: dict[str, Any] | None = None
     """The run plan, when the job belongs to an experiment's run; the generation keeps a copy."""
     labels: dict[str, str] = field(default_factory=dict)
-    priority: int = 0
+    priority: int = 50
+    """Priority class in the GPU queue: larger goes first."""
     max_waiting_hours: float | None = None
+    """Hours in the queue, before the first job, after which the generation gives up."""
     max_running_hours: float | None = None
-    """Hours from the start of the generation to its end, whatever happens in between."""
+    """Hours after the waiting time at which the generation ends, whatever happens in between."""
 
 
 def begin(
@@ -82,8 +84,10 @@ def open_generation(
 ) -> Record:
     """Translate and freeze a generation's job; its plan and the notes of the translation are kept in its folder."""
     folder = naming.generation_folder(settings.work, request.experiment, request.run_key, generation)
+    if request.plan is None:
+        folder = f"{folder}/{request.task}"  # a job beside the run's main one keeps its attempts apart from that one's
     translation = _translated(settings, request, folder)
-    _keep(storage, f"{folder}/{request.task}-translation.json", _explained(translation))
+    _keep(storage, f"{folder}/translation.json", _explained(translation))
     if request.plan is not None:
         _keep(storage, f"{folder}/plan.json", request.plan)
     told.extend(f"{note.field}: {note.text}" for note in translation.notes if note.verdict in {"changed", "refused"})
@@ -102,6 +106,9 @@ def open_generation(
 
 def _translated(settings: Settings, request: JobRequest, folder: str) -> Translation:
     body = dict(request.training_input)
+    if request.max_running_hours is not None:  # Vertex counts running only, as the experiment's field says
+        limit = {"maxRunningTime": f"{request.max_running_hours * 3600:.0f}s"}
+        body["scheduling"] = limit | (body.get("scheduling") or {})
     if request.plan is not None:
         body.setdefault("jobDir", folder)
         body["args"] = [f"--config={folder}/plan.json", *body.get("args", [])]
@@ -139,7 +146,9 @@ def _limits(request: JobRequest, now: datetime) -> Limits:
     def after(hours: float | None) -> datetime | None:
         return None if hours is None else now + timedelta(hours=hours)
 
-    return Limits(submit_by=after(request.max_waiting_hours), finish_by=after(request.max_running_hours))
+    waiting, running = request.max_waiting_hours, request.max_running_hours
+    whole = None if running is None else running + (waiting or 0)
+    return Limits(submit_by=after(waiting), finish_by=after(whole))
 
 
 def _own(record: Record, current: TaskTry) -> Record:

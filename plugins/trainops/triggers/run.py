@@ -29,6 +29,7 @@ class RunTrigger(BaseTrigger):
     :param until: `submitted` or `ended`.
     :param poll_seconds: time between looks.
     :param max_unknown_seconds: how long errors that may pass are polled through.
+    :param cancel_on_kill: whether a kill of the task ends the job.
     :param generation: the generation that the task followed; `on_kill` touches no other.
     """
 
@@ -44,6 +45,7 @@ class RunTrigger(BaseTrigger):
         environment: str | None = None,
         gcp_conn_id: str | None = None,
         impersonation_chain: Any = None,
+        cancel_on_kill: bool = True,
         position: dict[str, Any] | None = None,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -56,6 +58,7 @@ class RunTrigger(BaseTrigger):
         self.environment = environment
         self.gcp_conn_id = gcp_conn_id
         self.impersonation_chain = impersonation_chain
+        self.cancel_on_kill = cancel_on_kill
         self.position = position
         self._lines: list[str] = []
 
@@ -73,6 +76,7 @@ class RunTrigger(BaseTrigger):
                 "environment": self.environment,
                 "gcp_conn_id": self.gcp_conn_id,
                 "impersonation_chain": self.impersonation_chain,
+                "cancel_on_kill": self.cancel_on_kill,
                 "position": self.position,
             },
         )
@@ -97,7 +101,8 @@ class RunTrigger(BaseTrigger):
         """Cancel the generation that the task followed, when the task's state says that nobody will go on with it."""
         state = await asyncio.to_thread(self._task_state)
         self.log.info("killed by a person; the task's state is %s", state)
-        await asyncio.to_thread(self._cancel_if_abandoned, state)
+        if self.cancel_on_kill:
+            await asyncio.to_thread(self._cancel_if_abandoned, state)
         self._tell_lines()
 
     async def _look(self, watch: Watch) -> Look:

@@ -1,0 +1,97 @@
+"""What happens to a run when things go wrong, on a running Airflow, judged by the jobs that the stand-in has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Cloud
+
+pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]
+
+SLOW = {"steps": 15_000, "batch_size": 4, "warmup_steps": 1, "eval_every": 0, "checkpoint_every": 500, "log_every": 200}
+TERMINAL = {"JOB_STATE_SUCCEEDED", "JOB_STATE_FAILED", "JOB_STATE_CANCELLED"}
+
+
+def test_a_bad_conf_fails_the_first_task_once_and_nothing_is_submitted(cloud: Cloud) -> None:
+    cloud.wait_for_dag("train_manual")
+    cloud.api.unpause("train_manual")
+    run = cloud.trigger("train_manual", "bad_conf", {"stepz": 4})
+    assert cloud.finish("train_manual", run, 120) == "failed"
+    log = cloud.log("train_manual", run, "resolve_run")
+    assert "conf: stepz" in log
+    assert "did you mean 'steps'?" in log
+    tries = {task.name: task.try_number for task in cloud.api.task_states("train_manual", run)}
+    assert tries["resolve_run"] == 1
+    assert cloud.states("train_manual", run)["submit_training"] == "upstream_failed"
+
+
+def test_a_second_experiment_is_a_dag_and_a_broken_one_fails_alone_with_its_error(cloud: Cloud) -> None:
+    good = cloud.add_experiment("second")
+    (cloud.configs / "experiments" / "broken.yaml").write_text("description: [unclosed\n")
+    (cloud.home.dags / "train.py").touch()
+    cloud.wait_for_dag(good)
+    cloud.wait_for_dag("train_broken")
+    assert cloud.api.import_errors() == []
+    cloud.api.unpause("train_broken")
+    run = cloud.trigger("train_broken", "once")
+    assert cloud.finish("train_broken", run, 120) == "failed"
+    assert list(cloud.states("train_broken", run)) == ["report_broken_experiment"]
+    assert "broken.yaml" in cloud.log("train_broken", run, "report_broken_experiment")
+
+
+def test_the_sensor_gives_the_same_verdict_in_all_its_modes(cloud: Cloud) -> None:
+    cloud.wait_for_dag("modes")
+    cloud.api.unpause("modes")
+    run = cloud.trigger("modes", "all_modes")
+    assert cloud.finish("modes", run) == "success", cloud.states("modes", run)
+    for mode in ("deferrable", "poke", "reschedule"):
+        given = cloud.api.return_value("modes", run, f"wait_{mode}")
+        assert given["verdict"] == "succeeded"
+        lines = cloud.log("modes", run, f"wait_{mode}").splitlines()
+        assert sum("the replica speaks" in line for line in lines) == 1, (mode, lines)
+
+
+def test_killing_scheduler_triggerer_and_api_server_in_the_middle_leaves_one_job_and_a_green_run(cloud: Cloud) -> None:
+    dag = cloud.add_experiment("killed", training=SLOW)
+    (cloud.home.dags / "train.py").touch()
+    cloud.wait_for_dag(dag)
+    cloud.api.unpause(dag)
+    run = cloud.trigger(dag, "killed_three_times", {"data_date": "2026-11-28"})
+    cloud.until(
+        lambda: cloud.states(dag, run).get("wait_for_training") == "deferred", 240, lambda: cloud.states(dag, run)
+    )
+    for component in ("scheduler", "triggerer", "api-server"):
+        cloud.kill(component)
+    assert cloud.finish(dag, run) == "success", cloud.states(dag, run)
+    jobs = cloud.jobs(cloud.plan(dag, run)["run_key"])
+    assert sorted(job["labels"]["task"] for job in jobs) == ["submit_training", "tokenize"]
+    assert {job["state"] for job in jobs} == {"JOB_STATE_SUCCEEDED"}
+
+
+def test_marking_the_waiting_task_failed_cancels_the_job_and_frees_its_gpus(cloud: Cloud, rest: httpx.Client) -> None:
+    dag = cloud.add_experiment("stopped", training={**SLOW, "steps": 100_000})
+    (cloud.home.dags / "train.py").touch()
+    cloud.wait_for_dag(dag)
+    cloud.api.unpause(dag)
+    run = cloud.trigger(dag, "marked_failed", {"data_date": "2026-11-28"})
+    cloud.until(
+        lambda: cloud.states(dag, run).get("wait_for_training") == "deferred", 240, lambda: cloud.states(dag, run)
+    )
+    task = f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances/wait_for_training"
+    rest.patch(task, json={"new_state": "failed"}).raise_for_status()
+    run_key = cloud.plan(dag, run)["run_key"]
+
+    def cancelled() -> bool:
+        states = {job["labels"]["task"]: job["state"] for job in cloud.jobs(run_key)}
+        return states["submit_training"] == "JOB_STATE_CANCELLED"
+
+    cloud.until(cancelled, 60, lambda: cloud.jobs(run_key))
+    assert cloud.finish(dag, run) == "failed"
+    assert cloud.states(dag, run)["end_run"] == "success"
+    assert {job["state"] for job in cloud.jobs(run_key)} <= TERMINAL
+    ledger, requests = cloud.services.queue.snapshot()
+    assert not [key for key in [*ledger.leases, *(request.job_key for request in requests)] if run_key in key]

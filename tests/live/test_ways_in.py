@@ -1,0 +1,200 @@
+"""The ways to start a run, on a running Airflow: command line, with and without conf, form, schedule, backfill."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import shutil
+import subprocess
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
+
+import httpx
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Cloud
+
+pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]
+
+PROJECT = Path(__file__).resolve().parents[2]
+CHAIN = [
+    "resolve_run", "stage_dataset", "package_trainer", "tokenize", "submit_training", "wait_for_training",
+    "check_outputs", "decide_promotion", "promote_model", "end_run",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def runs(cloud: Cloud) -> dict[str, str]:
+    """Runs by the command line, with and without conf, started one after the other."""
+    cloud.wait_for_dag("train_manual")
+    cloud.api.unpause("train_manual")
+    with_conf = cloud.trigger("train_manual", "with_conf", {"steps": 4, "data_date": "2026-11-28", "seed": 7})
+    assert cloud.finish("train_manual", with_conf) == "success", cloud.states("train_manual", with_conf)
+    without = cloud.trigger("train_manual", "without_conf", None)
+    assert cloud.finish("train_manual", without) == "success", cloud.states("train_manual", without)
+    return {"with_conf": with_conf, "without_conf": without}
+
+
+def test_a_run_with_conf_json_trains_what_the_conf_says_and_promotes_it(cloud: Cloud, runs: dict[str, str]) -> None:
+    plan = cloud.plan("train_manual", runs["with_conf"])
+    assert (plan["trainer"]["steps"], plan["trainer"]["seed"], plan["data_date"]) == (4, 7, "2026-11-28")
+    states = cloud.states("train_manual", runs["with_conf"])
+    assert [name for name in CHAIN if states[name] != "success"] == []
+    told = cloud.story(plan["run_key"])
+    assert told["result"]["step"] == 4
+    assert told["promoted"] == f"gs://local-llm-models/manual/versions/{plan['run_key']}-g1"
+
+
+def test_a_run_without_conf_trains_what_the_experiment_says(cloud: Cloud, runs: dict[str, str]) -> None:
+    plan = cloud.plan("train_manual", runs["without_conf"])
+    assert (plan["conf"], plan["trainer"]["steps"]) == ({}, 6)
+    assert cloud.story(plan["run_key"])["result"]["step"] == 6
+
+
+def test_the_second_run_moves_no_package_and_promotes_only_what_is_better(cloud: Cloud, runs: dict[str, str]) -> None:
+    assert "already" in cloud.log("train_manual", runs["without_conf"], "package_trainer")
+    told = cloud.story(cloud.plan("train_manual", runs["without_conf"])["run_key"])
+    champion = cloud.story(cloud.plan("train_manual", runs["with_conf"])["run_key"])
+    better = told["decision"]["promote"]
+    assert bool(told["promoted"]) is better
+    assert champion["decision"]["promote"] is True
+    assert cloud.states("train_manual", runs["without_conf"])["promote_model"] == ("success" if better else "skipped")
+
+
+def test_the_job_has_gpus_and_labels_and_ran_once(cloud: Cloud, runs: dict[str, str]) -> None:
+    run_key = cloud.plan("train_manual", runs["with_conf"])["run_key"]
+    jobs = {job["labels"]["task"]: job for job in cloud.jobs(run_key)}
+    assert sorted(jobs) == ["submit_training", "tokenize"]
+    machine = jobs["submit_training"]["jobSpec"]["workerPoolSpecs"][0]["machineSpec"]
+    assert machine["acceleratorType"] in {"NVIDIA_TESLA_T4", 5}
+    ledger, requests = cloud.services.queue.snapshot()
+    assert not [key for key in ledger.leases if run_key in key]
+    assert not [request for request in requests if run_key in request.job_key]
+
+
+def test_the_waiting_task_shows_the_replicas_lines_and_the_progress(cloud: Cloud, runs: dict[str, str]) -> None:
+    log = cloud.log("train_manual", runs["with_conf"], "wait_for_training")
+    assert "[workerpool0-0]" in log
+    assert "step 4/4" in log
+
+
+def test_the_promoted_folder_loads_with_transformers_and_its_loss_is_the_reported_one(
+    cloud: Cloud, runs: dict[str, str], tmp_path: Path
+) -> None:
+    told = cloud.story(cloud.plan("train_manual", runs["with_conf"])["run_key"])
+    work = cloud.services.settings.work
+    champion = told["promoted"]
+    tokens = next(line.split()[-1] for line in _arguments(cloud, told) if line.startswith(f"--tokens {work}/tokens/"))
+    for uri, name in ((champion, "model"), (tokens, "tokens")):
+        _download(cloud, uri, tmp_path / name)
+    script = Path(__file__).with_name("recompute_loss.py")
+    python = PROJECT / ".venv-trainer" / "bin" / "python"
+    done = subprocess.run([python, script, tmp_path], capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["loss"] == pytest.approx(told["result"]["eval_loss"], abs=1e-4)
+    assert len(found["text"]) > 3
+
+
+def _arguments(cloud: Cloud, told: dict[str, Any]) -> list[str]:
+    """The training job's arguments as one line."""
+    name = next(job["job_name"] for job in told["jobs"] if job["task"] == "submit_training")
+    job = cloud.services.vertex("us-central1").get(name)
+    given = job["jobSpec"]["workerPoolSpecs"][0]["pythonPackageSpec"]["args"]
+    return [f"{first} {second}" for first, second in itertools.pairwise(given)]
+
+
+def _download(cloud: Cloud, folder: str, target: Path) -> None:
+    for info in cloud.services.storage.list(folder + "/"):
+        file = target / info.uri.removeprefix(folder + "/")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        cloud.services.storage.download_file(info.uri, file)
+
+
+def test_a_backfill_reads_the_data_of_each_date_over_the_end_of_daylight_saving(cloud: Cloud) -> None:
+    cloud.wait_for_dag("train_dated")
+    cloud.api.unpause("train_dated")
+    cloud.airflow(
+        "backfill", "create", "--dag-id", "train_dated", "--from-date", "2026-10-25", "--to-date", "2026-10-28",
+        "--max-active-runs", "3", "--dag-run-conf", '{"steps": 2}',
+    )  # fmt: skip
+    cloud.until(lambda: len(_runs(cloud, "train_dated", "backfill")) == 3, 60, lambda: _runs(cloud, "train_dated"))
+    read: dict[str, str] = {}
+    for run in _runs(cloud, "train_dated", "backfill"):
+        assert cloud.finish("train_dated", run["dag_run_id"]) == "success"
+        plan = cloud.plan("train_dated", run["dag_run_id"])
+        assert plan["trainer"]["steps"] == 2
+        read[run["logical_date"]] = plan["data_date"]
+    # 02:30 in Berlin is 00:30 UTC until the change on the 25th, and 01:30 UTC after it.
+    assert read == {
+        "2026-10-25T00:30:00Z": "2026-10-24",
+        "2026-10-26T01:30:00Z": "2026-10-25",
+        "2026-10-27T01:30:00Z": "2026-10-26",
+    }
+
+
+def _runs(cloud: Cloud, dag: str, kind: str | None = None) -> list[dict[str, Any]]:
+    login = {"username": cloud.endpoints["airflow_user"], "password": cloud.endpoints["airflow_password"]}
+    with httpx.Client(base_url=cloud.endpoints["airflow"], timeout=30) as client:
+        token = client.post("/auth/token", json=login).json()["access_token"]
+        answer = client.get(f"/api/v2/dags/{dag}/dagRuns", headers={"authorization": f"Bearer {token}"})
+    found: list[dict[str, Any]] = answer.raise_for_status().json()["dag_runs"]
+    return sorted((run for run in found if kind in {None, run["run_type"]}), key=lambda run: str(run["run_after"]))
+
+
+def test_the_schedule_starts_a_run_by_itself_and_enabling_a_dag_starts_none(cloud: Cloud) -> None:
+    calm = cloud.add_experiment("calm")
+    busy = cloud.add_experiment(
+        "busy",
+        schedule={"cron": "* * * * *", "timezone": "Europe/Berlin", "start_date": "2026-10-01"},
+        training={"steps": 2, "batch_size": 4, "warmup_steps": 1},
+    )
+    (cloud.home.dags / "train.py").touch()
+    for dag in (calm, busy):
+        cloud.wait_for_dag(dag)
+        cloud.api.unpause(dag)
+    cloud.until(lambda: bool(_runs(cloud, busy, "scheduled")), 150, lambda: _runs(cloud, busy))
+    run = _runs(cloud, busy, "scheduled")[0]
+    cloud.airflow("dags", "pause", busy)
+    assert run["logical_date"] == run["run_after"]
+    assert cloud.finish(busy, run["dag_run_id"]) == "success", cloud.states(busy, run["dag_run_id"])
+    moment = datetime.fromisoformat(run["logical_date"]).astimezone(ZoneInfo("Europe/Berlin"))
+    assert cloud.plan(busy, run["dag_run_id"])["data_date"] == (moment.date() - timedelta(days=1)).isoformat()
+    assert _runs(cloud, calm) == []
+
+
+def browser() -> str | None:
+    """Chromium, from PATH or Debian's package."""
+    return os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@pytest.mark.skipif(browser() is None, reason="needs Chromium: apt-get install chromium, or set CHROMIUM")
+def test_the_trigger_form_in_a_browser_starts_a_run_with_what_was_typed(cloud: Cloud) -> None:
+    from playwright.sync_api import sync_playwright
+
+    cloud.wait_for_dag("train_watched")
+    cloud.api.unpause("train_watched")
+    options = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=browser(), args=options)
+        page = chromium.new_page(viewport={"width": 1300, "height": 1600})
+        page.set_default_timeout(60_000)
+        page.goto(f"{cloud.endpoints['airflow']}/dags/train_watched")
+        page.get_by_label("Username").fill(cloud.endpoints["airflow_user"])
+        page.locator("input[type=password]").fill(cloud.endpoints["airflow_password"])
+        page.locator("button[type=submit]").click()
+        page.get_by_role("button", name="Trigger").first.click()
+        page.locator("#element_steps input, input#element_steps").first.fill("3")
+        page.locator("#element_data_date input, input#element_data_date").first.fill("2026-11-28")
+        page.get_by_role("button", name="Trigger").last.click()
+        cloud.until(lambda: bool(_runs(cloud, "train_watched", "manual")), 60, lambda: _runs(cloud, "train_watched"))
+        chromium.close()
+    run = _runs(cloud, "train_watched", "manual")[0]["dag_run_id"]
+    assert cloud.finish("train_watched", run) == "success", cloud.states("train_watched", run)
+    plan = cloud.plan("train_watched", run)
+    assert plan["conf"] == {"steps": 3, "data_date": "2026-11-28"}
+    assert cloud.story(plan["run_key"])["result"]["step"] == 3
