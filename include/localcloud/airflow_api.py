@@ -52,22 +52,6 @@ class AirflowApi:
         errors = self._get("/api/v2/importErrors")["import_errors"]
         return [f"{error['filename']}: {error['stack_trace'].strip().splitlines()[-1]}" for error in errors]
 
-    def is_paused(self, dag: str) -> bool:
-        """Say whether the DAG is paused."""
-        return bool(self._get(f"/api/v2/dags/{quote(dag)}")["is_paused"])
-
-    def scheduled_runs(self, dag: str) -> list[str]:
-        """Return the unfinished runs that the schedule started."""
-        path = f"/api/v2/dags/{quote(dag)}/dagRuns?run_type=scheduled&state=queued&state=running"
-        return [run["dag_run_id"] for run in self._get(path)["dag_runs"]]
-
-    def delete_run(self, dag: str, run: str) -> None:
-        """Stop a run and delete it; one that is gone already is no error."""
-        self._ask("PATCH", _run(dag, run), json={"state": "failed"})  # a running one cannot be deleted
-        answer = self._ask("DELETE", _run(dag, run))
-        if answer.status_code != httpx.codes.NOT_FOUND:
-            answer.raise_for_status()
-
     def unpause(self, dag: str) -> None:
         """Let the DAG run."""
         self._ask("PATCH", f"/api/v2/dags/{quote(dag)}", json={"is_paused": False}).raise_for_status()

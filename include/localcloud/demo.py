@@ -24,8 +24,6 @@ from localcloud.training_metrics import MetricsReader
 
 PARSE_SECONDS = 120.0
 """Longest wait for the DAG to be parsed."""
-SCHEDULE_SECONDS = 6.0
-"""Longest wait for the run of last night; a DAG without a schedule has none."""
 LOOK_SECONDS = 1.5
 LOG_LINES = 25
 """Lines of a failed task's log that are shown."""
@@ -46,13 +44,8 @@ class Demo:
         """Trigger, follow, sum up; 0 when the run succeeded and 1 when it failed. Raises LocalCloudError."""
         try:
             self._wait_for_dag()
-            was_paused = self._api.is_paused(self._dag)
             self._api.unpause(self._dag)
-            if was_paused:
-                self._put_off_last_night(SCHEDULE_SECONDS)
             self._trigger()
-            if was_paused:
-                self._put_off_last_night(0)
             state, run_key = self._follow()
             if state != "success":
                 self._explain_failure()
@@ -68,15 +61,6 @@ class Demo:
                 errors = "\n".join(self._api.import_errors())
                 raise UsageError(f"there is no DAG {self._dag} in {self._home.dags}; {errors or 'no file is broken'}")
             time.sleep(1)
-
-    def _put_off_last_night(self, wait_seconds: float) -> None:
-        """Delete the run of last night, which Airflow starts when a DAG is unpaused: one laptop, one training."""
-        deadline = time.monotonic() + wait_seconds
-        while not (runs := self._api.scheduled_runs(self._dag)) and time.monotonic() < deadline:
-            time.sleep(0.5)
-        for run in runs:
-            self._api.delete_run(self._dag, run)
-            self._say(f"deleted {run}, which Airflow started because the DAG was unpaused; the next night's run stays")
 
     def _trigger(self) -> None:
         arguments = ["dags", "trigger", self._dag, "--run-id", self._run, "--conf", json.dumps(self._conf)]

@@ -1,22 +1,22 @@
 """Every error that Trainops raises, in one tree.
 
-    TrainopsError
-    ├── ConfigError            the user's input is refused: never retried, exit code 2
-    ├── ServiceError           a Google service answered with an error
-    │   ├── TransientError     429 on reads, 5xx, lost connection, token refresh: ask again
-    │   ├── AccessError        401, 403: somebody must grant something
-    │   ├── NotFoundError      404
-    │   ├── RequestRefused     400 and other 4xx: the request itself is wrong, never retried
-    │   └── WriteConflict      412: the object changed since it was read
-    ├── IntegrityError         an object of ours is corrupt or belongs to somebody else: left alone
-    └── RunError               a run ended without what it was for
-        ├── CapacityError      quota or stockout: queue again, or take the next candidate
-        ├── Preempted          made room for another run: resumes, costs no retry
-        ├── SpotLost           Google took the machines back: resumes, costs no retry
-        ├── JobFailed          the user's code failed: message, exit code, last log lines
-        ├── JobCancelled       somebody cancelled the job
-        ├── DeadlinePassed     the run's own deadline passed; the job was cancelled
-        └── OutputsMissing     the job succeeded but did not leave what it promised
+TrainopsError
+├── ConfigError            the user's input is refused: never retried, exit code 2
+├── ServiceError           a Google service answered with an error
+│   ├── TransientError     429 on reads, 5xx, lost connection, token refresh: ask again
+│   ├── AccessError        401, 403: somebody must grant something
+│   ├── NotFoundError      404
+│   ├── RequestRefused     400 and other 4xx: the request itself is wrong, never retried
+│   └── WriteConflict      412: the object changed since it was read
+├── IntegrityError         an object of ours is corrupt or belongs to somebody else: left alone
+└── RunError               a run ended without what it was for
+    ├── CapacityError      quota or stockout: queue again, or take the next candidate
+    ├── Preempted          made room for another run: resumes, costs no retry
+    ├── SpotLost           Google took the machines back: resumes, costs no retry
+    ├── JobFailed          the user's code failed: message, exit code, last log lines
+    ├── JobCancelled       somebody cancelled the job
+    ├── DeadlinePassed     the run's own deadline passed; the job was cancelled
+    └── OutputsMissing     the job succeeded but did not leave what it promised
 """
 
 from __future__ import annotations

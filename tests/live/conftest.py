@@ -128,17 +128,18 @@ class Cloud:
         assert state is not None
         return next(one for one in state.components if one.name == name)
 
-    def kill(self, name: str) -> None:
-        """Kill a component (-9) and wait until it is healthy again."""
-        before = self.component(name).process
-        assert before is not None
-        os.kill(before.pid, 9)
+    def kill(self, *names: str) -> None:
+        """Kill components (-9) and wait until they are healthy again."""
+        before = {name: self.component(name).process for name in names}
+        for identity in before.values():
+            assert identity is not None
+            os.kill(identity.pid, 9)
 
         def back() -> bool:
-            now = self.component(name)
-            return now.process != before and now.status == "healthy"
+            now = {name: self.component(name) for name in names}
+            return all(one.process != before[name] and one.status == "healthy" for name, one in now.items())
 
-        self.until(back, 120, lambda: self.component(name))
+        self.until(back, 180, lambda: [self.component(name) for name in names])
 
     def add_experiment(self, name: str, **changes: Any) -> str:
         """Write an experiment's file, alone, and return the id of its DAG."""
@@ -153,6 +154,11 @@ class Cloud:
         while not done():
             assert time.monotonic() < deadline, tell()
             time.sleep(0.5)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Bring the shared cloud down last."""
+    items.sort(key=lambda item: item.path.name == "test_supervision.py")
 
 
 @pytest.fixture(scope="session")

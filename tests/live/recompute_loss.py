@@ -13,7 +13,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 LONGEST = 512
 folder = Path(sys.argv[1])
-model = AutoModelForCausalLM.from_pretrained(folder / "model").eval()
+model = AutoModelForCausalLM.from_pretrained(folder / "model")
+model.train(False)
 tokenizer = AutoTokenizer.from_pretrained(folder / "model")
 manifest = json.loads((folder / "tokens" / "manifest.json").read_text())
 shards = [

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 if TYPE_CHECKING:
-    from conftest import Cloud
+    from tests.live.conftest import Cloud
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]
 
@@ -87,7 +87,7 @@ def test_marking_the_waiting_task_failed_cancels_the_job_and_frees_its_gpus(clou
 
     def cancelled() -> bool:
         states = {job["labels"]["task"]: job["state"] for job in cloud.jobs(run_key)}
-        return states["submit_training"] == "JOB_STATE_CANCELLED"
+        return bool(states["submit_training"] == "JOB_STATE_CANCELLED")
 
     cloud.until(cancelled, 60, lambda: cloud.jobs(run_key))
     assert cloud.finish(dag, run) == "failed"

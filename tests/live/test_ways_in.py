@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 if TYPE_CHECKING:
-    from conftest import Cloud
+    from tests.live.conftest import Cloud
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]
 
@@ -147,19 +147,23 @@ def _runs(cloud: Cloud, dag: str, kind: str | None = None) -> list[dict[str, Any
 
 
 def test_the_schedule_starts_a_run_by_itself_and_enabling_a_dag_starts_none(cloud: Cloud) -> None:
+    soon = datetime.now(ZoneInfo("Europe/Berlin")) + timedelta(seconds=100)
     calm = cloud.add_experiment("calm")
     busy = cloud.add_experiment(
         "busy",
-        schedule={"cron": "* * * * *", "timezone": "Europe/Berlin", "start_date": "2026-10-01"},
+        schedule={
+            "cron": f"{soon.minute} {soon.hour} * * *",
+            "timezone": "Europe/Berlin",
+            "start_date": "2026-10-01",
+        },
         training={"steps": 2, "batch_size": 4, "warmup_steps": 1},
     )
     (cloud.home.dags / "train.py").touch()
     for dag in (calm, busy):
         cloud.wait_for_dag(dag)
         cloud.api.unpause(dag)
-    cloud.until(lambda: bool(_runs(cloud, busy, "scheduled")), 150, lambda: _runs(cloud, busy))
+    cloud.until(lambda: bool(_runs(cloud, busy, "scheduled")), 180, lambda: _runs(cloud, busy))
     run = _runs(cloud, busy, "scheduled")[0]
-    cloud.airflow("dags", "pause", busy)
     assert run["logical_date"] == run["run_after"]
     assert cloud.finish(busy, run["dag_run_id"]) == "success", cloud.states(busy, run["dag_run_id"])
     moment = datetime.fromisoformat(run["logical_date"]).astimezone(ZoneInfo("Europe/Berlin"))
@@ -188,8 +192,10 @@ def test_the_trigger_form_in_a_browser_starts_a_run_with_what_was_typed(cloud: C
         page.locator("input[type=password]").fill(cloud.endpoints["airflow_password"])
         page.locator("button[type=submit]").click()
         page.get_by_role("button", name="Trigger").first.click()
-        page.locator("#element_steps input, input#element_steps").first.fill("3")
-        page.locator("#element_data_date input, input#element_data_date").first.fill("2026-11-28")
+        page.get_by_role("button", name="Data", exact=True).click()
+        page.locator("input#element_data_date").fill("2026-11-28")
+        page.get_by_role("button", name="Training", exact=True).click()
+        page.locator("[id='number-input:element_steps'] input").fill("3")
         page.get_by_role("button", name="Trigger").last.click()
         cloud.until(lambda: bool(_runs(cloud, "train_watched", "manual")), 60, lambda: _runs(cloud, "train_watched"))
         chromium.close()

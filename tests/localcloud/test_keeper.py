@@ -106,8 +106,13 @@ def test_an_answer_of_somebody_else_on_the_port_is_not_taken_for_health(home: Ho
     keeper.end()
 
 
+def _hangs(_: float) -> bool:
+    time.sleep(2)
+    return False
+
+
 def test_a_server_that_hangs_does_not_hide_a_death(home: Home, checks: Executor) -> None:
-    hangs = Keeper(Component("hangs", SLEEP, lambda _: bool(time.sleep(2))), home, lambda _: True, checks)
+    hangs = Keeper(Component("hangs", SLEEP, _hangs), home, lambda _: True, checks)
     dies = Keeper(Component("dies", (sys.executable, "-c", ""), lambda _: False), home, lambda _: True, checks)
     started = time.monotonic()
     while dies.state.restarts == 0:

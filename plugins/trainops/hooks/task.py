@@ -76,3 +76,9 @@ def resume_failed(watch: Watch, context: Context) -> None:
 
     if watch.run.store.change(reopened) is not None:
         watch.say(f"try {current.try_number}: a failed job is submitted again, from its last checkpoint")
+
+
+def take_over(watch: Watch) -> Record:
+    """Forget an earlier trigger's hand-over before a task defers: until the new one fires, a kill means an end."""
+    watch.run.store.change(lambda record: record and record.model_copy(update={"hand_over": None}))
+    return watch.run.store.load()

@@ -12,7 +12,7 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from trainops import naming
 from trainops.errors import TrainopsError
-from trainops.hooks.task import failure, refused, task_key, try_of
+from trainops.hooks.task import failure, refused, take_over, task_key, try_of
 from trainops.links.vertex import VertexJobLink, job_url, log_url
 from trainops.operators.training_fields import merged_training_input
 from trainops.policy.record import Record
@@ -231,7 +231,7 @@ class MLEngineStartTrainingJobOperator(BaseOperator):
         return "ended" if self.wait else "submitted"
 
     def _defer(self, context: Context, watch: Watch) -> None:
-        record = watch.run.store.load()
+        record = take_over(watch)
         self.defer(
             trigger=RunTrigger(
                 record_uri=watch.run.store.uri, task=task_key(context), until=self._until,
@@ -294,4 +294,4 @@ class MLEngineStartTrainingJobOperator(BaseOperator):
 
 
 def _ended(record: Record, how: str) -> Record:
-    return record.model_copy(update={"owner": record.owner.model_copy(update={"ended": how}), "hand_over": how})
+    return record.model_copy(update={"owner": record.owner.model_copy(update={"ended": how})})

@@ -85,6 +85,8 @@ def next_action(record: Record, jobs: tuple[Job, ...], lease: Lease, now: dateti
         return passed
     if record.attempt is None or record.attempt.verdict is not None:
         return _before_submit(record, jobs, lease, now)
+    if job is None and record.attempt.job_name is None:
+        return _unclear_create(record, record.attempt, jobs, lease, now)
     return _follow(record, record.attempt, job, now)
 
 
@@ -177,8 +179,13 @@ def _before_submit(record: Record, jobs: tuple[Job, ...], lease: Lease, now: dat
     if pause is not None and now < pause:
         why = f"the last attempt ended ({record.attempts[-1].verdict}); the next starts at {pause:%H:%M:%S} UTC"
         return Action(what="wait", why=why)
+    return _with_lease(record, number, lease, f"attempt {number} of generation {record.generation}")
+
+
+def _with_lease(record: Record, number: int, lease: Lease, why: str) -> Action:
+    """Submit attempt `number` if the GPUs for it are leased, else take the next step towards that."""
     if not record.accelerators or lease.state in {"reserved", "bound"}:
-        return Action(what="submit", why=f"attempt {number} of generation {record.generation}", attempt=number)
+        return Action(what="submit", why=why, attempt=number)
     if lease.state == "none":
         return Action(what="enqueue", why="it has no place in the GPU queue yet")
     return Action(what="wait", why=lease.reason or "it waits in the GPU queue")
@@ -186,7 +193,7 @@ def _before_submit(record: Record, jobs: tuple[Job, ...], lease: Lease, now: dat
 
 def _follow(record: Record, attempt: Attempt, job: Job | None, now: datetime) -> Action:
     if job is None:
-        return _without_job(attempt, now)
+        return _missing(attempt, now)
     if attempt.job_name is None:
         return Action(what="bind", why=f"{job.name} carries the labels of attempt {attempt.number}", job=job)
     if job.live:
@@ -194,13 +201,18 @@ def _follow(record: Record, attempt: Attempt, job: Job | None, now: datetime) ->
     return _ended(record, attempt, job)
 
 
-def _without_job(attempt: Attempt, now: datetime) -> Action:
-    if attempt.job_name is None:
-        if now < attempt.create_deadline:
-            why = f"attempt {attempt.number} is being created by {attempt.writer}"
-            return Action(what="wait", why=why, attempt=attempt.number)
-        why = f"no job of attempt {attempt.number} exists after its create deadline"
-        return Action(what="submit", why=why, attempt=attempt.number)
+def _unclear_create(record: Record, attempt: Attempt, jobs: tuple[Job, ...], lease: Lease, now: datetime) -> Action:
+    """A create was intended and no job of it is known: it may still appear until the create deadline."""
+    if now < attempt.create_deadline:
+        why = f"attempt {attempt.number} is being created by {attempt.writer}"
+        return Action(what="wait", why=why, attempt=attempt.number)
+    leaving = next((item for item in jobs if item.live), None)
+    if leaving is not None:
+        return Action(what="wait", why=f"{leaving.name}, an earlier job of this job key, is still being cancelled")
+    return _with_lease(record, attempt.number, lease, f"no job of attempt {attempt.number} came of its first create")
+
+
+def _missing(attempt: Attempt, now: datetime) -> Action:
     if now < (attempt.bound_at or now) + VANISH_GRACE:
         return Action(what="wait", why=f"{attempt.job_name} is not in the list yet", attempt=attempt.number)
     why = f"{attempt.job_name} is not in the list any more: somebody deleted it"

@@ -10,7 +10,7 @@ from airflow.sdk.bases.sensor import BaseSensorOperator, PokeReturnValue
 from airflow.sdk.exceptions import AirflowFailException
 
 from trainops.errors import ConfigError
-from trainops.hooks.task import failure, resume_failed, task_key
+from trainops.hooks.task import failure, resume_failed, take_over, task_key
 from trainops.steps.run_verdict import error_of, summary
 from trainops.steps.watch import Watch
 from trainops.triggers.run import RunTrigger
@@ -71,7 +71,7 @@ class TrainingJobSensor(BaseSensorOperator):
         resume_failed(watch, context)
         if watch.look().done:
             return self._result(watch)
-        record = watch.run.store.load()
+        record = take_over(watch)
         self.defer(
             trigger=RunTrigger(
                 record_uri=self._record_uri(),

@@ -117,8 +117,8 @@ class GpuQueue:
             return Lease(state=entry.state)
         return Lease(state="waiting", reason=ledger.reasons.get(job_key, "it waits for the next look at the queue"))
 
-    def bind(self, job_key: str, job_name: str) -> None:
-        """Tie the lease to the job that now exists."""
+    def bind(self, job_key: str, job_name: str) -> bool:
+        """Tie the lease to the job that now exists; False when there is no lease any more."""
 
         def bound(ledger: Ledger) -> bool:
             entry = ledger.leases.get(job_key)
@@ -127,7 +127,7 @@ class GpuQueue:
             entry.state, entry.job_name = "bound", job_name
             return True
 
-        self._swap(bound)
+        return job_key in self._swap(bound).leases
 
     def release(self, job_key: str) -> None:
         """Give the GPUs back and leave the queue; releasing twice changes nothing."""

@@ -93,8 +93,8 @@ class Run:
         if not record.accelerators or record.verdict is not None or record.cancel is not None:
             return Lease(state="none")
         attempt = record.attempt
-        if attempt is not None and attempt.verdict is None:
-            return Lease(state="bound")  # the record knows more than the ledger: there is, or may be, a job
+        if attempt is not None and attempt.verdict is None and attempt.job_name is not None:
+            return Lease(state="bound")  # the record knows more than the ledger: there is a job
         return self.services.queue.lease(record.job_key)
 
     def _act(self, record: Record, action: Action) -> None:
@@ -169,8 +169,16 @@ class Run:
             return current.told(now, self.actor, f"attempt {attempt.number} is {job.name}", attempts=attempts)
 
         after = self.store.change(bound)
-        if record.accelerators and after is not None and after.attempt is not None and after.attempt.job_name:
-            self.services.queue.bind(record.job_key, after.attempt.job_name)
+        name = after.attempt.job_name if after is not None and after.attempt is not None else None
+        if record.accelerators and name is not None and not self.services.queue.bind(record.job_key, name):
+            self._give_back(record, replace(job, name=name))
+
+    def _give_back(self, record: Record, job: Job) -> None:
+        """A job whose lease was given to somebody else in the meantime may not use those GPUs: end it, queue again."""
+        why = "its reservation had passed when the job came to be"
+        self._cancel_job(record, Action(what="cancel_job", why=why, job=job))
+        end = Action(what="end_attempt", why=why, attempt=job.attempt, verdict=Verdict.QUOTA)
+        self._end_attempt(self.store.load(), end)
 
     def _cancel_job(self, record: Record, action: Action) -> None:
         job = action.job

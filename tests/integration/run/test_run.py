@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from trainops.errors import ConfigError, IntegrityError
 from trainops.policy.lifecycle import Action
-from trainops.policy.record import Record, TaskTry, Verdict
+from trainops.policy.record import Attempt, Record, TaskTry, Verdict
 from trainops.settings import Settings
 from trainops.steps.end import end_run
 from trainops.steps.record_store import RecordStore
@@ -230,3 +231,45 @@ def test_a_corrupt_record_is_reported_and_left_alone(world: World) -> None:
     found = world.services.storage.read_json(world.uri)
     assert found is not None
     assert found.value == {"kind": "trainops.record", "surprise": 1}
+
+
+def test_an_intent_whose_process_died_is_submitted_again_only_with_a_lease(world: World) -> None:
+    world.begin(job_request(OK, gpus=2))
+    died = world.run("a process that died")
+    died.services.queue.enqueue(world.record, world.uri)
+    died.services.queue.tick()
+    past = datetime.now(UTC) - timedelta(minutes=30)
+    gone = Attempt(number=1, writer="dead", intent_at=past, create_deadline=past + timedelta(seconds=90))
+    died.store.change(lambda record: record and record.told(past, "dead", "intends", attempts=(gone,)))
+    world.services.queue.release("exp-run-submit_training")  # its reservation passed, and somebody else took the GPUs
+    other = World(world.settings, world.faults)
+    other.uri = f"{world.settings.work}/runs/exp/other/submit_training.json"
+    other.begin(job_request(SLOW, gpus=2, job_key="other-submit_training", run_key="other"), task_try(run_id="other"))
+    other.run().advance()
+    assert world.run().advance().what == "wait"
+    assert world.creates() == 0
+    other.run().cancel("make room")
+    other.until("finish")
+    assert world.until("finish").verdict is Verdict.SUCCEEDED
+    assert [attempt.number for attempt in world.record.attempts] == [1]
+
+
+def test_a_job_whose_reservation_passed_before_it_was_bound_is_cancelled_and_queues_again(world: World) -> None:
+    world.begin(job_request(SLOW, gpus=1))
+    run = world.run()
+    queue = world.services.queue
+    bind = queue.bind
+
+    def late(job_key: str, job_name: str) -> bool:
+        queue.release(job_key)
+        return bind(job_key, job_name)
+
+    queue.bind = late  # type: ignore[method-assign]
+    run.advance()
+    queue.bind = bind  # type: ignore[method-assign]
+    assert world.record.attempts[0].verdict is Verdict.QUOTA
+    world.until("wait")
+    states = {job["state"] for job in world.services.vertex("us-central1").list()}
+    assert states <= {"JOB_STATE_CANCELLING", "JOB_STATE_CANCELLED"}
+    run.cancel("the test is over")
+    world.until("finish")

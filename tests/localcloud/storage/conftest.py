@@ -1,5 +1,6 @@
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -11,6 +12,7 @@ from localcloud.ports import free_port
 from localcloud.process import Process
 
 BUCKET = "local-llm-work"
+anonymous: Any = AnonymousCredentials
 
 
 @pytest.fixture(scope="session")
@@ -44,9 +46,10 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-def bucket(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[storage.Bucket]:
+def bucket(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", endpoint)
-    client = storage.Client(project="local-llm", credentials=AnonymousCredentials())
+    library: Any = storage  # it has no type hints
+    client = library.Client(project="local-llm", credentials=anonymous())
     yield client.bucket(BUCKET)
     httpx.delete(f"{endpoint}/faults").raise_for_status()
     client.close()

@@ -4,18 +4,20 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from typing import Any, TypeAlias
 
 import httpx
 import pytest
 from google.api_core.exceptions import PreconditionFailed, ServiceUnavailable, TooManyRequests
-from google.cloud import storage
 from google.cloud.storage.retry import DEFAULT_RETRY
 
+Bucket: TypeAlias = Any  # the client has no type hints
+Blob: TypeAlias = Any
 STALE = 12345
 CHUNK = 256 * 1024
 
 
-def test_bytes_come_back_as_they_were_stored(bucket: storage.Bucket) -> None:
+def test_bytes_come_back_as_they_were_stored(bucket: Bucket) -> None:
     blob = bucket.blob("plain/folder/ä b+c.txt")
     blob.upload_from_string(b"hello\r\n\r\n--x", content_type="text/plain")
     assert bucket.blob("plain/folder/ä b+c.txt").download_as_bytes() == b"hello\r\n\r\n--x"
@@ -24,7 +26,7 @@ def test_bytes_come_back_as_they_were_stored(bucket: storage.Bucket) -> None:
     assert bucket.get_blob("plain/nothing") is None
 
 
-def test_a_large_upload_goes_through_in_one_request_and_in_chunks(bucket: storage.Bucket) -> None:
+def test_a_large_upload_goes_through_in_one_request_and_in_chunks(bucket: Bucket) -> None:
     data = bytes(range(256)) * 40_000
     bucket.blob("large/resumable").upload_from_string(data)
     bucket.blob("large/chunked", chunk_size=CHUNK * 4).upload_from_string(data)
@@ -32,7 +34,7 @@ def test_a_large_upload_goes_through_in_one_request_and_in_chunks(bucket: storag
     assert bucket.blob("large/chunked").download_as_bytes(start=10, end=CHUNK) == data[10 : CHUNK + 1]
 
 
-def test_compose_and_rewrite_make_new_objects(bucket: storage.Bucket) -> None:
+def test_compose_and_rewrite_make_new_objects(bucket: Bucket) -> None:
     parts = [bucket.blob(f"parts/{number}") for number in range(3)]
     for number, part in enumerate(parts):
         part.upload_from_string(str(number))
@@ -43,13 +45,13 @@ def test_compose_and_rewrite_make_new_objects(bucket: storage.Bucket) -> None:
     assert copy.download_as_bytes() == b"012"
 
 
-def _stored(bucket: storage.Bucket, name: str) -> storage.Blob:
+def _stored(bucket: Bucket, name: str) -> Blob:
     blob = bucket.blob(name)
     blob.upload_from_string(b"one")
     return blob
 
 
-REFUSED: dict[str, Callable[[storage.Bucket, storage.Blob], object]] = {
+REFUSED: dict[str, Callable[[Bucket, Blob], object]] = {
     "upload": lambda bucket, blob: bucket.blob(blob.name).upload_from_string("two", if_generation_match=STALE),
     "create": lambda bucket, blob: bucket.blob(blob.name).upload_from_string("two", if_generation_match=0),
     "resumable": lambda bucket, blob: bucket.blob(blob.name, chunk_size=CHUNK).upload_from_string(
@@ -65,13 +67,13 @@ REFUSED: dict[str, Callable[[storage.Bucket, storage.Blob], object]] = {
 }
 
 
-def _patch(blob: storage.Blob) -> None:
+def _patch(blob: Blob) -> None:
     blob.metadata = {"a": "b"}
     blob.patch(if_generation_match=STALE)
 
 
 @pytest.mark.parametrize("action", REFUSED)
-def test_a_stale_generation_is_refused(action: str, bucket: storage.Bucket) -> None:
+def test_a_stale_generation_is_refused(action: str, bucket: Bucket) -> None:
     blob = _stored(bucket, f"refused/{action}")
     with pytest.raises(PreconditionFailed):
         REFUSED[action](bucket, blob)
@@ -79,7 +81,7 @@ def test_a_stale_generation_is_refused(action: str, bucket: storage.Bucket) -> N
 
 
 def test_a_resumable_upload_that_turned_stale_on_the_way_is_refused_at_its_last_byte(
-    bucket: storage.Bucket, endpoint: str
+    bucket: Bucket, endpoint: str
 ) -> None:
     blob = _stored(bucket, "refused/overtaken")
     start = f"{endpoint}/upload/storage/v1/b/{bucket.name}/o?uploadType=resumable&ifGenerationMatch={blob.generation}"
@@ -89,9 +91,7 @@ def test_a_resumable_upload_that_turned_stale_on_the_way_is_refused_at_its_last_
     assert bucket.get_blob(blob.name).generation == newer.generation
 
 
-def test_the_right_generation_passes_and_an_unchanged_object_is_not_sent_again(
-    bucket: storage.Bucket, endpoint: str
-) -> None:
+def test_the_right_generation_passes_and_an_unchanged_object_is_not_sent_again(bucket: Bucket, endpoint: str) -> None:
     blob = _stored(bucket, "passes/a")
     url = f"{endpoint}/storage/v1/b/{bucket.name}/o/passes%2Fa?alt=media&ifGenerationNotMatch={blob.generation}"
     assert httpx.get(url).status_code == 304
@@ -102,7 +102,7 @@ def test_the_right_generation_passes_and_an_unchanged_object_is_not_sent_again(
 
 @pytest.mark.parametrize("resumable", [False, True])
 @pytest.mark.parametrize("creating", [True, False])
-def test_of_twenty_racing_writers_exactly_one_wins(bucket: storage.Bucket, creating: bool, resumable: bool) -> None:
+def test_of_twenty_racing_writers_exactly_one_wins(bucket: Bucket, creating: bool, resumable: bool) -> None:
     name = f"races/{creating}-{resumable}"
     generation = 0 if creating else _stored(bucket, name).generation
 
@@ -120,7 +120,7 @@ def test_of_twenty_racing_writers_exactly_one_wins(bucket: storage.Bucket, creat
     assert bucket.blob(name).download_as_bytes()[0] == won.index(True)
 
 
-def test_a_read_never_sees_half_of_a_write(bucket: storage.Bucket) -> None:
+def test_a_read_never_sees_half_of_a_write(bucket: Bucket) -> None:
     size = 3_000_000
     blob = bucket.blob("torn")
     blob.upload_from_string(b"\0" * size)
@@ -138,9 +138,7 @@ def test_a_read_never_sees_half_of_a_write(bucket: storage.Bucket) -> None:
     assert all(len(data) == size and len(set(data[:: size // 100])) == 1 for data in reads)
 
 
-def test_an_injected_fault_is_answered_as_often_as_told_and_is_in_the_journal(
-    bucket: storage.Bucket, endpoint: str
-) -> None:
+def test_an_injected_fault_is_answered_as_often_as_told_and_is_in_the_journal(bucket: Bucket, endpoint: str) -> None:
     httpx.post(f"{endpoint}/faults", json={"status": 503, "count": 2, "path": "faulty"}).raise_for_status()
     blob = bucket.blob("faulty/a")
     for _ in range(2):
@@ -151,14 +149,14 @@ def test_an_injected_fault_is_answered_as_often_as_told_and_is_in_the_journal(
     assert [entry["status"] for entry in journal[-2:]] == [503, 503]
 
 
-def test_a_write_can_be_stored_and_answered_with_an_error(bucket: storage.Bucket, endpoint: str) -> None:
+def test_a_write_can_be_stored_and_answered_with_an_error(bucket: Bucket, endpoint: str) -> None:
     httpx.post(f"{endpoint}/faults", json={"stored": True, "method": "POST", "path": "/upload/"}).raise_for_status()
     with pytest.raises(PreconditionFailed):  # the client's own retry finds what it stored itself
         bucket.blob("stored/a").upload_from_string("x", if_generation_match=0, retry=DEFAULT_RETRY)
     assert bucket.blob("stored/a").download_as_bytes() == b"x"
 
 
-def test_too_many_requests_can_be_told_too(bucket: storage.Bucket, endpoint: str) -> None:
+def test_too_many_requests_can_be_told_too(bucket: Bucket, endpoint: str) -> None:
     httpx.post(f"{endpoint}/faults", json={"status": 429, "path": "/many$"}).raise_for_status()
     with pytest.raises(TooManyRequests):
         bucket.blob("many").upload_from_string("x", retry=None)

@@ -97,7 +97,7 @@ def test_of_two_jobs_of_one_attempt_the_oldest_is_kept_and_the_other_cancelled()
 
 
 @pytest.mark.parametrize("changes", [{"generation": 2}, {"attempt": 2}])
-def test_a_live_job_of_another_generation_or_attempt_is_cancelled(changes: dict[str, int]) -> None:
+def test_a_live_job_of_another_generation_or_attempt_is_cancelled(changes: dict[str, Any]) -> None:
     stray = job(name="stray", **changes)
     action = ask(record(bound()), job(), stray)
     assert (action.what, action.job) == ("cancel_job", stray)
