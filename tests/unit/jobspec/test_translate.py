@@ -25,7 +25,7 @@ def _translation(spec: TrainingInput, substitute: str = "warn") -> Translation:
         display_name="golden",
         labels={"managed-by": "trainops"},
         substitute=substitute,
-        env={"TRAINOPS_CONTROL_URI": "gs://work/control"},
+        env={"TRAINOPS_CONTROL_URI": "gs://my-bucket/control"},
     )
 
 
