@@ -21,8 +21,11 @@ TrainopsError
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
+
+_WORD = re.compile(r"[a-z0-9]+")
 
 
 class TrainopsError(Exception):
@@ -65,8 +68,14 @@ class ConfigError(TrainopsError):
     @property
     def nearest(self) -> str | None:
         """The allowed value most like the one given, if any is."""
-        lowered = {item.lower(): item for item in self.allowed}
-        found = get_close_matches(str(self.value).lower(), list(lowered), n=1, cutoff=0.5)
+        given, shorten = str(self.value).lower(), str.lower
+        if given.startswith(("/", "gs://")):  # the folders before the last part are the same for all that is allowed
+            given, shorten = given.rsplit("/", 1)[-1], _last_part
+        lowered = {shorten(item): item for item in self.allowed}
+        words = set(_WORD.findall(given))
+        # NVIDIA_T4 is a short NVIDIA_TESLA_T4 rather than a misspelt NVIDIA_L4.
+        fuller = [item for item in lowered if words and words <= set(_WORD.findall(item))]
+        found = get_close_matches(given, fuller or list(lowered), n=1, cutoff=0.3 if fuller else 0.5)
         return lowered[found[0]] if found else None
 
     def _text(self) -> str:
@@ -82,6 +91,10 @@ class ConfigError(TrainopsError):
         if self.next_step:
             parts.append(self.next_step)
         return "; ".join(parts)
+
+
+def _last_part(path: str) -> str:
+    return path.lower().rsplit("/", 1)[-1]
 
 
 class ServiceError(TrainopsError):
