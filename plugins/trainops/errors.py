@@ -68,10 +68,11 @@ class ConfigError(TrainopsError):
     @property
     def nearest(self) -> str | None:
         """The allowed value most like the one given, if any is."""
-        given, shorten = str(self.value).lower(), str.lower
-        if given.startswith(("/", "gs://")):  # the folders before the last part are the same for all that is allowed
-            given, shorten = given.rsplit("/", 1)[-1], _last_part
-        lowered = {shorten(item): item for item in self.allowed}
+        given = str(self.value).lower()
+        # The folders before the last part of a path are the same for all that is allowed.
+        is_path = given.startswith(("/", "gs://"))
+        given = _last_part(given) if is_path else given
+        lowered = {_last_part(item.lower()) if is_path else item.lower(): item for item in self.allowed}
         words = set(_WORD.findall(given))
         # NVIDIA_T4 is a short NVIDIA_TESLA_T4 rather than a misspelt NVIDIA_L4.
         fuller = [item for item in lowered if words and words <= set(_WORD.findall(item))]
@@ -94,7 +95,7 @@ class ConfigError(TrainopsError):
 
 
 def _last_part(path: str) -> str:
-    return path.lower().rsplit("/", 1)[-1]
+    return path.rsplit("/", 1)[-1]
 
 
 class ServiceError(TrainopsError):
