@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,13 @@ from trainops import naming
 from trainops.commands.moment import run_now
 from trainops.config.conf import CONF
 from trainops.config.gpu_pools import load_gpu_pools
-from trainops.config.machines import preview, provisioning
+from trainops.config.machines import provisioning
 from trainops.config.plan import RunPlan
 from trainops.config.resolve import resolve
 from trainops.errors import ConfigError
 from trainops.jobspec.translate import Translation
 from trainops.settings import Settings, load_settings
+from trainops.steps.start import JobRequest, attempt_body, frozen_spec, translate_request
 from trainops.validation import parse_json
 
 TASK = "submit_training"
@@ -90,24 +92,27 @@ def described(plan: RunPlan, settings: Settings) -> dict[str, Any]:
 
 
 def training_preview(plan: RunPlan, settings: Settings) -> Translation:
-    """Return the translation of the plan's training job, with capitals where only a run knows the URI."""
+    """Return the training job's translation as a first try would send it, in capitals what only a run knows."""
     folder = naming.generation_folder(settings.work, plan.experiment, plan.run_key, 1)
     tokens = naming.tokens_folder(settings.work, "DATASET_SHA16", plan.tokenizer_sha16)
-    labels = {
-        "managed-by": naming.MANAGED_BY,
-        "experiment": plan.experiment,
-        "run-key": plan.run_key,
-        "job-key": naming.label_value(naming.job_key(plan.run_key, TASK)),
-        "task": naming.label_value(TASK),
+    given = {
+        "packageUris": [naming.package_uri(settings.work, "VERSION", "SHA16")],
+        "pythonModule": "trainer.task",
+        "args": ["--tokens", tokens],
     }
-    return preview(
-        plan.training_input,
-        settings,
-        job_dir=folder,
-        args=[f"--config={folder}/plan.json", "--tokens", tokens],
+    request = JobRequest(
+        job_key=naming.job_key(plan.run_key, TASK),
+        run_key=plan.run_key,
+        experiment=plan.experiment,
+        task=TASK,
         display_name=plan.run_key,
-        labels=labels,
+        training_input={"region": settings.region, **plan.training_input, **given},
+        plan=plan.to_json(),
+        labels={"dag": naming.label_value(plan.dag_id)},
+        max_running_hours=plan.max_running_hours,
     )
+    translation = translate_request(settings, request, folder)
+    return replace(translation, job=attempt_body(frozen_spec(translation), folder, 1, 1))
 
 
 def _read(path: Path) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from trainops import naming
@@ -96,17 +96,8 @@ def check_machines(
     return translation
 
 
-def preview(
-    spec: Mapping[str, Any],
-    settings: Settings,
-    *,
-    source: str = "",
-    job_dir: str = "",
-    args: Sequence[str] = (),
-    display_name: str = "preview",
-    labels: Mapping[str, str] | None = None,
-) -> Translation:
-    """Translate `spec` as a run would, with a package URI that stands for the trainer's.
+def preview(spec: Mapping[str, Any], settings: Settings, *, source: str = "") -> Translation:
+    """Translate `spec` alone, with a package URI that stands for the trainer's.
 
     :raises ConfigError: a machine or accelerator does not exist or fit, or a retired one is refused.
     """
@@ -115,13 +106,12 @@ def preview(
         **spec,
         "packageUris": [naming.package_uri(settings.work, "VERSION", "SHA16")],
         "pythonModule": "trainer.task",
-        "args": list(args),
-        "jobDir": job_dir or f"{settings.work}/runs",
+        "jobDir": f"{settings.work}/runs",
     }
     return translate(
         parse_training_input(complete, source),
-        display_name=display_name,
-        labels={"managed-by": naming.MANAGED_BY} if labels is None else labels,
+        display_name="preview",
+        labels={"managed-by": naming.MANAGED_BY},
         substitute=settings.substitute,
         images=Images(cpu=settings.image.cpu, gpu=settings.image.gpu),
         service_account=settings.service_account,

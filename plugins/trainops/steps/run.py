@@ -21,6 +21,7 @@ from trainops.policy.lifecycle import Action, Job, Lease, current_job, next_acti
 from trainops.policy.record import Attempt, CancelOrder, Record, Verdict
 from trainops.steps.record_store import RecordStore
 from trainops.steps.services import Services
+from trainops.steps.start import attempt_body
 
 CREATE_TIME = timedelta(seconds=90)
 """How long a create may take before somebody else may create instead; longer than the client's own timeout."""
@@ -122,7 +123,7 @@ class Run:
         intent = self._intend(record, action)
         if intent is None:
             return
-        body = attempt_body(record, action.attempt)
+        body = attempt_body(record.spec, record.folder, record.generation, action.attempt)
         self.services.storage.write_json(f"{record.folder}/a{action.attempt}/job.json", body, generation=None)
         try:
             job = self.services.vertex(record.region).create(body)
@@ -254,22 +255,6 @@ def read_job(body: dict[str, Any]) -> Job:
         error_code=int(error.get("code", 0)),
         error_message=error.get("message", ""),
     )
-
-
-def attempt_body(record: Record, attempt: int) -> dict[str, Any]:
-    """The frozen spec with what differs between attempts: two labels, and where the trainer looks for orders."""
-    labels = {**record.spec.get("labels", {}), "generation": str(record.generation), "attempt": str(attempt)}
-    control = {"name": "TRAINOPS_CONTROL_URI", "value": f"{record.folder}/a{attempt}/control"}
-    job_spec = dict(record.spec["jobSpec"])
-    job_spec["workerPoolSpecs"] = [_with_env(pool, control) for pool in job_spec["workerPoolSpecs"]]
-    return {**record.spec, "labels": labels, "jobSpec": job_spec}
-
-
-def _with_env(pool: dict[str, Any], variable: dict[str, str]) -> dict[str, Any]:
-    for key in ("pythonPackageSpec", "containerSpec"):
-        if key in pool:
-            return {**pool, key: {**pool[key], "env": [*pool[key].get("env", []), variable]}}
-    return pool
 
 
 def _ordered(record: Record, by: str, why: str, verdict: Verdict) -> Record | None:

@@ -86,25 +86,60 @@ def open_generation(
     folder = naming.generation_folder(settings.work, request.experiment, request.run_key, generation)
     if request.plan is None:
         folder = f"{folder}/{request.task}"  # a job beside the run's main one keeps its attempts apart from that one's
-    translation = _translated(settings, request, folder)
+    translation = translate_request(settings, request, folder)
     _keep(storage, f"{folder}/translation.json", _explained(translation))
     if request.plan is not None:
         _keep(storage, f"{folder}/plan.json", request.plan)
     told.extend(f"{note.field}: {note.text}" for note in translation.notes if note.verdict in {"changed", "refused"})
     now = datetime.now(UTC)
-    spec_hash = naming.fingerprint(translation.job)
-    spec = {**translation.job, "labels": {**translation.job.get("labels", {}), "spec-hash": spec_hash}}
+    spec = frozen_spec(translation)
     strategy = spec["jobSpec"].get("scheduling", {}).get("strategy", "")
     record = Record(
-        job_key=request.job_key, run_key=request.run_key, experiment=request.experiment, owner=current,
-        generation=generation, opened_at=now, region=translation.region, spec=spec, spec_hash=spec_hash, folder=folder,
-        accelerators=translation.accelerators, provisioning=_PROVISIONING.get(strategy, "standard"),
-        priority=request.priority, limits=_limits(request, now),
-    )  # fmt: skip
+        job_key=request.job_key,
+        run_key=request.run_key,
+        experiment=request.experiment,
+        owner=current,
+        generation=generation,
+        opened_at=now,
+        region=translation.region,
+        spec=spec,
+        spec_hash=spec["labels"]["spec-hash"],
+        folder=folder,
+        accelerators=translation.accelerators,
+        provisioning=_PROVISIONING.get(strategy, "standard"),
+        priority=request.priority,
+        limits=_limits(request, now),
+    )
     return record.told(now, actor, f"generation {generation} begins", f"try {current.try_number}")
 
 
-def _translated(settings: Settings, request: JobRequest, folder: str) -> Translation:
+def frozen_spec(translation: Translation) -> dict[str, Any]:
+    """The CustomJob of a generation, with its own fingerprint among its labels."""
+    labels = {**translation.job.get("labels", {}), "spec-hash": naming.fingerprint(translation.job)}
+    return {**translation.job, "labels": labels}
+
+
+def attempt_body(spec: dict[str, Any], folder: str, generation: int, attempt: int) -> dict[str, Any]:
+    """The frozen spec with what differs between attempts: two labels, and where the trainer looks for orders."""
+    labels = {**spec["labels"], "generation": str(generation), "attempt": str(attempt)}
+    control = {"name": "TRAINOPS_CONTROL_URI", "value": f"{folder}/a{attempt}/control"}
+    job_spec = dict(spec["jobSpec"])
+    job_spec["workerPoolSpecs"] = [_with_env(pool, control) for pool in job_spec["workerPoolSpecs"]]
+    return {**spec, "labels": labels, "jobSpec": job_spec}
+
+
+def _with_env(pool: dict[str, Any], variable: dict[str, str]) -> dict[str, Any]:
+    for key in ("pythonPackageSpec", "containerSpec"):
+        if key in pool:
+            return {**pool, key: {**pool[key], "env": [*pool[key].get("env", []), variable]}}
+    return pool
+
+
+def translate_request(settings: Settings, request: JobRequest, folder: str) -> Translation:
+    """Translate what a task asks for, as its job will be sent.
+
+    :raises ConfigError: when it cannot be.
+    """
     body = dict(request.training_input)
     if request.max_running_hours is not None:  # Vertex counts running only, as the experiment's field says
         limit = {"maxRunningTime": f"{request.max_running_hours * 3600:.0f}s"}
