@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
+from trainops.policy.record import TaskTry
+from trainops.steps.run import Run
+from trainops.steps.start import JobRequest, begin
+
 if TYPE_CHECKING:
     from tests.live.conftest import Cloud
 
@@ -95,3 +99,30 @@ def test_marking_the_waiting_task_failed_cancels_the_job_and_frees_its_gpus(clou
     assert {job["state"] for job in cloud.jobs(run_key)} <= TERMINAL
     ledger, requests = cloud.services.queue.snapshot()
     assert not [key for key in [*ledger.leases, *(request.job_key for request in requests)] if run_key in key]
+
+
+def test_housekeeping_ends_the_job_of_a_dag_run_that_airflow_does_not_know(cloud: Cloud) -> None:
+    owner = TaskTry(dag_id="train_manual", run_id="deleted_long_ago", task_id="submit_training")
+    machine = {"imageUri": "example.com/any/image", "containerCommand": ["python", "-c"]}
+    body = {
+        "scaleTier": "CUSTOM",
+        "masterType": "n1-standard-8",
+        "region": "us-central1",
+        "masterConfig": {**machine, "containerArgs": ["import time; time.sleep(600)"]},
+    }
+    request = JobRequest(
+        job_key="lost-submit_training", run_key="lost", experiment="manual", task="submit_training",
+        display_name="lost", training_input=body,
+    )  # fmt: skip
+    settings, storage = cloud.services.settings, cloud.services.storage
+    uri = f"{settings.work}/runs/manual/lost/submit_training.json"
+    begin(storage, settings, uri, request, owner, actor="a process that died")
+    Run(cloud.services, uri, actor="a process that died").advance()
+    assert [job["state"] in TERMINAL for job in cloud.jobs("lost")] == [False]
+    cloud.wait_for_dag("housekeeping")
+    cloud.api.unpause("housekeeping")
+    run = cloud.trigger("housekeeping", "by_hand")
+    assert cloud.finish("housekeeping", run, 120) == "success", cloud.log("housekeeping", run, "end_abandoned_runs")
+    found = cloud.api.return_value("housekeeping", run, "end_abandoned_runs")
+    assert "lost-submit_training" in found["ended"]
+    assert [job["state"] for job in cloud.jobs("lost")] == ["JOB_STATE_CANCELLED"]

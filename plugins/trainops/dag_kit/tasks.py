@@ -179,6 +179,7 @@ def dag_run_state(dag_id: str, run_id: str) -> str | None:
     from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
     try:
-        return str(RuntimeTaskInstance.get_dagrun_state(dag_id, run_id))
+        state = RuntimeTaskInstance.get_dagrun_state(dag_id, run_id)
     except AirflowRuntimeError:
         return None
+    return str(getattr(state, "value", state))

@@ -15,6 +15,7 @@ from trainops.policy.lifecycle import Action
 from trainops.policy.record import Attempt, Record, TaskTry, Verdict
 from trainops.settings import Settings
 from trainops.steps.end import end_run
+from trainops.steps.housekeeping import end_abandoned
 from trainops.steps.record_store import RecordStore
 from trainops.steps.run import Run
 from trainops.steps.run_verdict import error_of, retry_helps, summary
@@ -273,3 +274,23 @@ def test_a_job_whose_reservation_passed_before_it_was_bound_is_cancelled_and_que
     assert states <= {"JOB_STATE_CANCELLING", "JOB_STATE_CANCELLED"}
     run.cancel("the test is over")
     world.until("finish")
+
+
+def test_housekeeping_ends_what_belongs_to_no_active_dag_run_and_leaves_the_rest_alone(world: World) -> None:
+    world.begin(job_request(SLOW, gpus=1))
+    world.run().advance()
+    abandoned = World(world.settings, world.faults)
+    abandoned.uri = f"{world.settings.work}/runs/exp/gone/submit_training.json"
+    abandoned.begin(job_request(SLOW, gpus=1, job_key="gone-submit_training", run_key="gone"), task_try(run_id="gone"))
+    abandoned.run().advance()
+    states = {"r": "running", "gone": None}
+    told = end_abandoned(world.services, lambda _dag, run: states[run], say=world.said.append)
+    assert told == {"ended": ["gone-submit_training"], "kept": ["exp-run-submit_training"], "failed": []}
+    assert abandoned.record.verdict is Verdict.CANCELLED
+    assert world.record.verdict is None
+    states["r"] = "failed"
+    assert end_abandoned(world.services, lambda _dag, run: states[run], say=world.said.append)["ended"] == [
+        "exp-run-submit_training"
+    ]
+    ledger, requests = world.services.queue.snapshot()
+    assert (ledger.leases, requests) == ({}, [])
