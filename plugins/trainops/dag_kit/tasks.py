@@ -40,7 +40,7 @@ def resolve_run(experiment: str) -> Json:
     )
     hook = TrainopsHook()
     plan = resolve(experiment, dag_run.conf, moment, hook.settings)
-    preflight(plan, hook.settings)
+    preflight(plan, hook.settings, hook.credentials())
     uri = write_plan(hook.services().storage, hook.settings, plan)
     _say(f"run {plan.run_key}: data of {plan.data_date}, plan {uri}")
     return {

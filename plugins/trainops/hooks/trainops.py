@@ -31,9 +31,10 @@ class TrainopsHook:
 
     def services(self) -> Services:
         """The services; nothing is asked of Google before they are used."""
-        return Services(self.settings, self._credentials())
+        return Services(self.settings, self.credentials())
 
-    def _credentials(self) -> Any:
+    def credentials(self) -> Any:
+        """The connection's credentials; None where the environment takes none."""
         if self.settings.credentials == "anonymous":
             return None
         from airflow.providers.google.common.hooks.base_google import GoogleBaseHook  # seconds of CPU: not at the top

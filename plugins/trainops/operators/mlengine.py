@@ -11,7 +11,7 @@ from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowFailException
 
 from trainops import naming
-from trainops.errors import TrainopsError
+from trainops.errors import ConfigError, TrainopsError
 from trainops.hooks.task import failure, refused, take_over, task_key, try_of
 from trainops.links.vertex import VertexJobLink, job_url, log_url
 from trainops.operators.training_fields import merged_training_input
@@ -34,6 +34,7 @@ class MLEngineStartTrainingJobOperator(BaseOperator):
     the jobs of the one before). Of a config it accepts AI Platform's TrainingInput whole (`training_input`) as well as
     the arguments of the operator that the Google provider removed in 15.0.0.
 
+    :param project_id: must be the environment's project; it says nothing that the environment does not.
     :param job_id: display name of the job; the run key when absent.
     :param training_input: TrainingInput in REST or snake_case spelling; the other arguments complete it.
     :param plan: URI of the plan that `resolve_run` wrote; the generation keeps a copy, and the trainer reads it.
@@ -175,6 +176,7 @@ class MLEngineStartTrainingJobOperator(BaseOperator):
     def _request(self, context: Context, hook: TrainopsHook) -> JobRequest:
         from trainops.steps.start import JobRequest
 
+        self._check_project(hook)
         key = task_key(context)
         run_key, experiment = self._run(context)
         plan = self._plan(hook)
@@ -186,6 +188,15 @@ class MLEngineStartTrainingJobOperator(BaseOperator):
             labels=labels, priority=int((plan or {}).get("priority", self.priority)),
             max_waiting_hours=(plan or {}).get("max_waiting_hours"),
             max_running_hours=(plan or {}).get("max_running_hours"),
+        )  # fmt: skip
+
+    def _check_project(self, hook: TrainopsHook) -> None:
+        if self.project_id is None or self.project_id == hook.settings.project:
+            return
+        raise ConfigError(
+            f"the environment {hook.settings.name} works in another project", source=self.task_id, key="project_id",
+            value=self.project_id, allowed=[hook.settings.project],
+            next_step="leave it out, or give `environment` the name of one that works in this project",
         )  # fmt: skip
 
     def _plan(self, hook: TrainopsHook) -> dict[str, Any] | None:

@@ -100,15 +100,16 @@ class TrainingJobSensor(BaseSensorOperator):
     def poke(self, context: Context) -> PokeReturnValue:
         """Look once; in reschedule mode the position in the log is kept between looks."""
         kept = context["task_state_store"]
-        position = kept.get(POSITION)
+        key = f"{POSITION}_{context['ti'].try_number}"  # a new try tells the job's lines anew
+        position = kept.get(key)
         watch = self._watch(context, position if isinstance(position, dict) else None)
         if position is None:
             resume_failed(watch, context)
         done = watch.look().done
-        kept.set(POSITION, watch.follower.position)
+        kept.set(key, watch.follower.position)
         if not done:
             return PokeReturnValue(is_done=False)
-        kept.delete(POSITION)
+        kept.delete(key)
         return PokeReturnValue(is_done=True, xcom_value=self._result(watch))
 
     def _result(self, watch: Watch) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from trainops import naming
-from trainops.errors import CapacityError, RequestRefused, TransientError
+from trainops.errors import AccessError, CapacityError, NotFoundError, RequestRefused, TransientError
 from trainops.policy.lifecycle import Action, Job, Lease, current_job, next_action
 from trainops.policy.record import Attempt, CancelOrder, Record, Verdict
 from trainops.steps.record_store import RecordStore
@@ -130,7 +130,7 @@ class Run:
         except CapacityError as error:
             self._give_up_attempt(action, Verdict.QUOTA, str(error))
             return
-        except RequestRefused as error:
+        except (RequestRefused, AccessError, NotFoundError) as error:
             self._give_up_attempt(action, Verdict.REFUSED, f"Vertex refused the job: {error}")
             return
         except TransientError as error:

@@ -294,3 +294,24 @@ def test_housekeeping_ends_what_belongs_to_no_active_dag_run_and_leaves_the_rest
     ]
     ledger, requests = world.services.queue.snapshot()
     assert (ledger.leases, requests) == ({}, [])
+
+
+@pytest.mark.parametrize("status", [400, 403, 404])
+def test_a_create_that_is_refused_ends_the_generation_at_once_and_says_why(world: World, status: int) -> None:
+    world.begin(job_request(OK, gpus=1))
+    world.faults("answer", method="customJobs.create", status=status, message="not for you")
+    assert world.until("finish").verdict is Verdict.FAILED
+    assert "not for you" in str(error_of(world.record))
+    assert not retry_helps(world.record)
+    assert world.creates() == 0
+    assert world.services.queue.snapshot()[0].leases == {}
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_create_that_may_help_later_is_asked_again_after_a_pause(world: World, status: int) -> None:
+    world.begin(job_request(OK))
+    world.faults("answer", method="customJobs.create", status=status, message="come back later")
+    action = world.run().advance()
+    assert action.what == "wait"
+    assert world.record.verdict is None
+    assert world.creates() == 0

@@ -22,14 +22,14 @@ GOOD = Candidate(
     eval_loss=3.0,
     losses_logged=60,
     unigram_entropy=5.9,
-    heldout="gs://work/tokens/a-b",
+    heldout="gs://my-work/tokens/a-b",
     bytes_per_token=3.0,
 )
 CHAMPION = Champion(
     version="tiny-old-g1",
     data_date=date(2026, 11, 28),
     eval_loss=3.2,
-    heldout="gs://work/tokens/a-b",
+    heldout="gs://my-work/tokens/a-b",
     bytes_per_token=3.0,
 )
 RULES = [
@@ -115,7 +115,7 @@ def test_older_data_may_replace_newer_only_when_told() -> None:
 
 def test_other_held_out_data_are_compared_per_byte_and_it_is_said() -> None:
     # 3.3 / 3.3 = 1.0 nats a byte is better than 3.2 / 3.0, although 3.3 is the larger loss per token.
-    other = replace(GOOD, heldout="gs://work/tokens/c-d", eval_loss=3.3, bytes_per_token=3.3)
+    other = replace(GOOD, heldout="gs://my-work/tokens/c-d", eval_loss=3.3, bytes_per_token=3.3)
     decision = decide(other, CHAMPION, Rules())
     assert decision.promote
     figures = next(rule.figures for rule in decision.rules if rule.rule == "improvement")
@@ -124,7 +124,7 @@ def test_other_held_out_data_are_compared_per_byte_and_it_is_said() -> None:
     assert "the champion's held-out data differ" in decision.reason
 
 
-@pytest.mark.parametrize("heldout", ["gs://work/tokens/c-d", None])
+@pytest.mark.parametrize("heldout", ["gs://my-work/tokens/c-d", None])
 def test_losses_that_cannot_be_compared_promote_nothing(heldout: str | None) -> None:
     decision = decide(replace(GOOD, heldout=heldout, bytes_per_token=None), CHAMPION, Rules())
     assert refused(decision) == ["improvement"]
@@ -132,7 +132,7 @@ def test_losses_that_cannot_be_compared_promote_nothing(heldout: str | None) -> 
 
 
 def test_a_champion_evaluated_again_on_the_new_data_is_compared_per_token() -> None:
-    other = replace(GOOD, heldout="gs://work/tokens/c-d", eval_loss=3.3, bytes_per_token=None)
+    other = replace(GOOD, heldout="gs://my-work/tokens/c-d", eval_loss=3.3, bytes_per_token=None)
     decision = decide(other, replace(CHAMPION, loss_on_candidate_data=3.5), Rules())
     assert decision.promote
     assert "evaluated again" in decision.reason
