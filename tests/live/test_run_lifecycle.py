@@ -56,7 +56,8 @@ def test_the_sensor_gives_the_same_verdict_in_all_its_modes(cloud: Cloud) -> Non
         given = cloud.api.return_value("modes", run, f"wait_{mode}")
         assert given["verdict"] == "succeeded"
         lines = cloud.log("modes", run, f"wait_{mode}").splitlines()
-        assert sum("the replica speaks" in line for line in lines) == 1, (mode, lines)
+        for text in ("the replica speaks", "and ends"):  # one before the task waited, one long after
+            assert sum(text in line and "workerpool0-0" in line for line in lines) == 1, (mode, text, lines)
 
 
 def test_killing_scheduler_triggerer_and_api_server_in_the_middle_leaves_one_job_and_a_green_run(cloud: Cloud) -> None:

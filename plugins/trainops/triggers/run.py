@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import AsyncIterator
 from typing import Any, cast
 
@@ -60,7 +61,7 @@ class RunTrigger(BaseTrigger):
         self.impersonation_chain = impersonation_chain
         self.cancel_on_kill = cancel_on_kill
         self.position = position
-        self._lines: list[str] = []
+        self._lines: deque[str] = deque()
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Everything that a restarted triggerer needs."""
@@ -111,9 +112,9 @@ class RunTrigger(BaseTrigger):
         return look
 
     def _tell_lines(self) -> None:
-        lines, self._lines = self._lines, []
-        for line in lines:
-            self.log.info("%s", line)
+        """Log what the looks said; they run in threads, and only here the log is surely the task's."""
+        while self._lines:
+            self.log.info("%s", self._lines.popleft())
 
     def _watch(self) -> Watch:
         from trainops.hooks.trainops import TrainopsHook
