@@ -125,5 +125,5 @@ def test_housekeeping_ends_the_job_of_a_dag_run_that_airflow_does_not_know(cloud
     run = cloud.trigger("housekeeping", "by_hand")
     assert cloud.finish("housekeeping", run, 120) == "success", cloud.log("housekeeping", run, "end_abandoned_runs")
     found = cloud.api.return_value("housekeeping", run, "end_abandoned_runs")
-    assert "lost-submit_training" in found["ended"]
+    assert "lost-submit_training" in found["ended"], found
     assert [job["state"] for job in cloud.jobs("lost")] == ["JOB_STATE_CANCELLED"]
