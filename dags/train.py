@@ -63,7 +63,7 @@ def train_dag(name: str, experiment: Experiment) -> DAG:
             decision: Any = tasks.decide_promotion(run, outcome)
             promoted: Any = tasks.promote_model.override(outlets=[Asset(f"model_{name}")])(run, decision)
             if experiment.promotion.approval == "required":
-                decision >> approval_gate(experiment.promotion.model) >> promoted
+                approval_gate(experiment.promotion.model, decision) >> promoted
 
         promoted >> tasks.end_run(run).as_teardown(setups=run.as_setup())
     return dag

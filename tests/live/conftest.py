@@ -199,8 +199,9 @@ def _make_root(root: Path) -> Path:
     recent = {(now - timedelta(days=days)).isoformat() for days in (-1, 0, 1, 2)}
     for date in {*DATES, *recent}:
         _write_pages(root / "diary" / f"dt={date}", date)
-    for name in ("manual", "dated", "watched"):
-        (configs / "experiments" / f"{name}.yaml").write_text(yaml.safe_dump(TINY))
+    for name in ("manual", "dated", "watched", "asked"):
+        promotion = TINY["promotion"] | ({"approval": "required"} if name == "asked" else {})
+        (configs / "experiments" / f"{name}.yaml").write_text(yaml.safe_dump({**TINY, "promotion": promotion}))
     return configs
 
 

@@ -172,6 +172,27 @@ def test_the_schedule_starts_a_run_by_itself_and_enabling_a_dag_starts_none(clou
     assert _runs(cloud, calm) == []
 
 
+def test_where_the_experiment_says_so_a_person_approves_what_the_gate_found_good(
+    cloud: Cloud, rest: httpx.Client
+) -> None:
+    cloud.wait_for_dag("train_asked")
+    cloud.api.unpause("train_asked")
+    conf = {"steps": 2, "data_date": "2026-11-28"}
+    run = cloud.trigger("train_asked", "asked_once", conf)
+    detail = f"/api/v2/dags/train_asked/dagRuns/{run}/taskInstances/approve/-1/hitlDetails"
+    cloud.until(lambda: rest.get(detail).status_code == 200, 300, lambda: cloud.states("train_asked", run))
+    run_key = cloud.plan("train_asked", run)["run_key"]
+    assert cloud.story(run_key)["promoted"] is None
+    assert "there is no champion yet" in rest.get(detail).json()["body"]
+    rest.patch(detail, json={"chosen_options": ["Approve"], "params_input": {}}).raise_for_status()
+    assert cloud.finish("train_asked", run) == "success", cloud.states("train_asked", run)
+    assert cloud.story(run_key)["promoted"] == f"gs://local-llm-models/asked/versions/{run_key}-g1"
+    again = cloud.trigger("train_asked", "not_asked", conf)
+    assert cloud.finish("train_asked", again) == "success"
+    states = cloud.states("train_asked", again)
+    assert (states["approve"], states["promote_model"]) == ("skipped", "skipped")  # no better: nobody is asked
+
+
 def browser() -> str | None:
     """Chromium, from PATH or Debian's package."""
     return os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")

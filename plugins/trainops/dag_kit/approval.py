@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 
-def approval_gate(model: str) -> Any:
-    """The task `approve`: shows the decision, and skips the promotion when a person says no."""
-    from airflow.providers.standard.operators.hitl import ApprovalOperator  # only DAGs that ask pay for the import
+def approval_gate(model: str, decision: Any) -> Any:
+    """The task `approve`: shows the decision when the gate said yes, and skips the promotion when a person says no."""
+    from trainops.operators.promotion_approval import PromotionApprovalOperator  # only DAGs that ask pay for it
 
-    return ApprovalOperator(
+    return PromotionApprovalOperator(
         task_id="approve",
+        decision=decision,
         subject=f"Promote a new version of {model}?",
         body="{{ ti.xcom_pull(task_ids='decide_promotion')['reason'] }}",
-        fail_on_reject=False,
     )
