@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
 
-class PromotionApprovalOperator(ApprovalOperator):  # type: ignore[misc]
+class PromotionApprovalOperator(ApprovalOperator):
     """Shows the gate's decision and waits for *Approve* or *Reject*; a rejection skips the promotion.
 
     :param decision: what `decide_promotion` returned; when it says no, nobody is asked.
