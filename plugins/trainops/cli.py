@@ -20,6 +20,7 @@ COMMANDS = {
     "check": "say what is missing or wrong in environment, GPU pools, datasets and experiments",
     "init": "print, and with --apply create, what a Google Cloud project needs",
     "plan": "show the job that a run of an experiment would send, its GPUs and machines",
+    "convert": "show the Vertex AI job that an AI Platform training job becomes",
     "runs": "show runs and how they went",
     "models": "show models, their versions and channels",
 }

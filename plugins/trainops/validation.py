@@ -70,12 +70,20 @@ def read_yaml(path: Path) -> Any:
         raise ConfigError(f"not UTF-8 at byte {error.start}", source=str(path), next_step="save it as UTF-8") from error
     except OSError as error:
         raise ConfigError(f"cannot be read: {error.strerror}", source=str(path)) from error
+    return parse_yaml(text, source=str(path))
+
+
+def parse_yaml(text: str, *, source: str) -> Any:
+    """Return what the YAML text holds.
+
+    :raises ConfigError: it is not YAML, or has a key twice.
+    """
     try:
         return yaml.load(text, Loader=_StrictLoader)
     except yaml.MarkedYAMLError as error:
-        raise _broken_yaml(text, str(path), error) from error
+        raise _broken_yaml(text, source, error) from error
     except (yaml.YAMLError, RecursionError) as error:
-        raise ConfigError(f"broken YAML: {str(error).splitlines()[0]}", source=str(path)) from error
+        raise ConfigError(f"broken YAML: {str(error).splitlines()[0]}", source=source) from error
 
 
 def parse_json(text: str, *, source: str) -> Any:

@@ -32,7 +32,7 @@ def check_translatable(spec: TrainingInput, notebook: Notebook) -> None:
     if spec.hyperparameters is not None:
         raise notebook.error(
             "hyperparameters",
-            "a custom job has no trials, so hyperparameter tuning is not translated",
+            "a custom job has no trials; a tuning job is translated, and not run yet",
             next_step="leave hyperparameters out and pass one value of each in args, one job per trial",
         )
     if spec.job.prediction_input is not None:

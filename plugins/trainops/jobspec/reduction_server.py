@@ -55,5 +55,7 @@ def program(pool: Pool, notebook: Notebook) -> dict[str, Any]:
         ("tpuTfVersion", config.tpu_tf_version),
     ):
         if value is not None:
-            notebook.changed(f"{pool.config_key}.{field}", value, target, "Reduction Server has an image of its own")
+            notebook.changed(
+                f"{pool.config_key}.{field}", value, "", "not sent: Reduction Server has an image of its own"
+            )
     return {"containerSpec": {"imageUri": _IMAGE}}

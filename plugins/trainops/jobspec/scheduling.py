@@ -7,7 +7,7 @@ from typing import Any
 from trainops.jobspec import tpus
 from trainops.jobspec.notes import Notebook
 from trainops.jobspec.pools import Pool
-from trainops.jobspec.training_input import TrainingInput
+from trainops.jobspec.training_input import Scheduling, TrainingInput
 from trainops.jobspec.wire import seconds
 
 _TARGET = "jobSpec.scheduling"
@@ -31,6 +31,8 @@ def scheduling(spec: TrainingInput, pools: list[Pool], notebook: Notebook) -> di
 
     :raises ConfigError: a value out of range, or a strategy that the machines or the other fields do not allow.
     """
+    if spec.scheduling == Scheduling():
+        notebook.mapped("scheduling", {}, "", "empty")
     _check_strategy(spec, pools, notebook)
     _note_priority(spec, notebook)
     found = {

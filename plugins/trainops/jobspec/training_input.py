@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from pydantic import Field, PrivateAttr
 
+from trainops.jobspec.hyperparameters import HyperparameterSpec
 from trainops.jobspec.spelling import job_folded_in
 from trainops.jobspec.vertex_extras import VertexExtras
 from trainops.jobspec.wire import Duration, Int32, Int64, Strings, Text, Version, Wire
@@ -109,7 +110,7 @@ class TrainingInput(Wire):
     package_uris: Strings | None = Field(default=None, description="gs:// URIs of .tar.gz or .whl files, at most 100.")
     python_module: Text | None = Field(default=None, description="Module to run.")
     args: Strings | None = Field(default=None, description="Arguments of the module or the container.")
-    hyperparameters: dict[str, Any] | None = Field(
+    hyperparameters: HyperparameterSpec | None = Field(
         default=None, description="Tuning: refused by the translation to one job."
     )
     region: Text | None = Field(default=None, description="Region of the job, such as us-central1.")

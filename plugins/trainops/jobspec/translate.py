@@ -32,7 +32,7 @@ __all__ = ["Images", "Note", "Translation", "translate"]
 class Translation:
     """What a job became.
 
-    :param job: CustomJob in REST JSON.
+    :param job: CustomJob in REST JSON, or the HyperparameterTuningJob of `tuning`.
     :param region: region that the job is sent to.
     :param notes: what became of every field.
     :param accelerators: accelerator type -> number over all replicas.

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowFailException
 
 from trainops import naming
 from trainops.errors import ConfigError, TrainopsError
+from trainops.hooks.mlengine import check_project, display_name
 from trainops.hooks.task import failure, refused, take_over, task_key, try_of
 from trainops.links.vertex import VertexJobLink, job_url, log_url
-from trainops.operators.training_fields import merged_training_input
+from trainops.operators.dry_run import MODES, dry_run
+from trainops.operators.stored_input import stored_training_input
+from trainops.operators.training_fields import FIELDS, TrainingArguments, merged_training_input
 from trainops.policy.record import Record
+from trainops.settings import load_settings
 from trainops.steps.run_verdict import error_of, summary
 from trainops.steps.watch import Until, Watch
 from trainops.triggers.run import RunTrigger
@@ -27,19 +30,22 @@ if TYPE_CHECKING:
     from trainops.steps.start import JobRequest
 
 
-class MLEngineStartTrainingJobOperator(BaseOperator):
+class MLEngineStartTrainingJobOperator(TrainingArguments):
     """Takes the job's place in the GPU queue, submits it when admitted, and returns where everything is.
 
     It may run any number of times: a retry finds the job of the first try, a clear begins a new generation (and ends
     the jobs of the one before). Of a config it accepts AI Platform's TrainingInput whole (`training_input`) as well as
-    the arguments of the operator that the Google provider removed in 15.0.0.
+    the arguments of the operator that the Google provider removed in 15.0.0 (`TrainingArguments` has those that are
+    fields of a TrainingInput).
 
     :param project_id: must be the environment's project; it says nothing that the environment does not.
-    :param job_id: display name of the job; the run key when absent.
-    :param training_input: TrainingInput in REST or snake_case spelling; the other arguments complete it.
+    :param job_id: display name of the job, and the XCom `job_id`; the run key when absent. See
+        `trainops.hooks.mlengine.display_name` for why it is not normalised.
+    :param mode: `DRY_RUN` translates, logs the job and its notes, and submits nothing; `PRODUCTION` or `CLOUD`.
+    :param labels: labels of the job, beside those by which Trainops finds it.
     :param plan: URI of the plan that `resolve_run` wrote; the generation keeps a copy, and the trainer reads it.
     :param run_key: key of the run; made of DAG id and run id when absent.
-    :param wait: wait until the job has ended (a job without a sensor of its own).
+    :param wait: wait until the job has ended (a job without a sensor of its own), and push `gcp_metadata`.
     :param done_if_exists: URI of an object; when it exists the work is done already, and no job is submitted.
     :param priority: priority class in the GPU queue, larger goes first; a plan has its own.
     :param deferrable: wait in the triggerer and hold no worker.
@@ -50,40 +56,25 @@ class MLEngineStartTrainingJobOperator(BaseOperator):
     """
 
     template_fields: Sequence[str] = (
-        "job_id", "region", "project_id", "package_uris", "training_python_module", "training_args", "scale_tier",
-        "master_type", "master_config", "worker_type", "worker_count", "worker_config", "runtime_version",
-        "python_version", "job_dir", "service_account", "labels", "hyperparameters", "training_input", "plan",
-        "run_key", "experiment", "done_if_exists", "gcp_conn_id", "impersonation_chain", "environment",
+        *FIELDS, "job_id", "project_id", "labels", "mode", "training_input", "training_input_uri", "plan", "run_key",
+        "experiment", "done_if_exists", "gcp_conn_id", "impersonation_chain", "environment",
     )  # fmt: skip
     operator_extra_links = (VertexJobLink(),)
     ui_color = "#d5efc8"
+    waits: ClassVar[bool] = False
+    """What `wait` is when it is not given."""
 
     def __init__(
         self,
         *,
         job_id: str | None = None,
-        region: str | None = None,
         project_id: str | None = None,
-        package_uris: list[str] | None = None,
-        training_python_module: str | None = None,
-        training_args: list[str] | None = None,
-        scale_tier: str | None = None,
-        master_type: str | None = None,
-        master_config: dict[str, Any] | None = None,
-        worker_type: str | None = None,
-        worker_count: int | None = None,
-        worker_config: dict[str, Any] | None = None,
-        runtime_version: str | None = None,
-        python_version: str | None = None,
-        job_dir: str | None = None,
-        service_account: str | None = None,
         labels: dict[str, str] | None = None,
-        hyperparameters: dict[str, Any] | None = None,
-        training_input: Any = None,
+        mode: str = "PRODUCTION",
         plan: str | None = None,
         run_key: str | None = None,
         experiment: str | None = None,
-        wait: bool = False,
+        wait: bool | None = None,
         done_if_exists: str | None = None,
         priority: int = 50,
         deferrable: bool = True,
@@ -97,28 +88,13 @@ class MLEngineStartTrainingJobOperator(BaseOperator):
     ) -> None:
         super().__init__(**kwargs)
         self.job_id = job_id
-        self.region = region
         self.project_id = project_id
-        self.package_uris = package_uris
-        self.training_python_module = training_python_module
-        self.training_args = training_args
-        self.scale_tier = scale_tier
-        self.master_type = master_type
-        self.master_config = master_config
-        self.worker_type = worker_type
-        self.worker_count = worker_count
-        self.worker_config = worker_config
-        self.runtime_version = runtime_version
-        self.python_version = python_version
-        self.job_dir = job_dir
-        self.service_account = service_account
         self.labels = labels
-        self.hyperparameters = hyperparameters
-        self.training_input = training_input
+        self.mode = mode
         self.plan = plan
         self.run_key = run_key
         self.experiment = experiment
-        self.wait = wait
+        self.wait = self.waits if wait is None else wait
         self.done_if_exists = done_if_exists
         self.priority = priority
         self.deferrable = deferrable
@@ -137,11 +113,15 @@ class MLEngineStartTrainingJobOperator(BaseOperator):
 
         try:
             hook = TrainopsHook(self.environment, self.gcp_conn_id, self.impersonation_chain)
+            if self._is_dry_run():
+                return dry_run(hook.settings, self._request(context, hook), self.log.info)
             if self.done_if_exists and hook.services().storage.exists(self.done_if_exists):
                 self.log.info("nothing to do, and no job to pay for: %s exists already", self.done_if_exists)
                 return {"job_name": None, "exists": self.done_if_exists}
             watch = self._begin(context, hook)
-            if watch.look().done:
+            done = watch.look().done
+            self._tell_job(watch.run.store.load())
+            if done:
                 return self._done(context, watch)
         except TrainopsError as error:
             raise refused(error) from error
@@ -166,38 +146,45 @@ class MLEngineStartTrainingJobOperator(BaseOperator):
 
         services = hook.services()
         request = self._request(context, hook)
-        told = begin(
+        record, told = begin(
             services.storage, hook.settings, self._record_uri(context), request, try_of(context), actor=self.task_id
-        )[1]
+        )
         for line in told:
             self.log.info("%s", line)
+        context["ti"].xcom_push(key="job_id", value=record.spec["displayName"])
         return self._watch(context)
+
+    def _is_dry_run(self) -> bool:
+        if self.mode in MODES:
+            return self.mode == "DRY_RUN"
+        raise ConfigError("unknown mode", source=self.task_id, key="mode", value=self.mode, allowed=MODES)
 
     def _request(self, context: Context, hook: TrainopsHook) -> JobRequest:
         from trainops.steps.start import JobRequest
 
-        self._check_project(hook)
+        check_project(self.project_id, hook.settings, self.task_id)
         key = task_key(context)
         run_key, experiment = self._run(context)
         plan = self._plan(hook)
-        body = merged_training_input(self, default_region=hook.settings.region)
+        body = merged_training_input(self, default_region=hook.settings.region, stored=self._stored(hook))
         labels = {**(self.labels or {}), "dag": naming.label_value(key["dag_id"])}
         return JobRequest(
             job_key=naming.job_key(run_key, key["task_id"], key["map_index"]), run_key=run_key, experiment=experiment,
-            task=key["task_id"], display_name=self.job_id or run_key, training_input=body, plan=plan,
+            task=key["task_id"], display_name=display_name(self.job_id or run_key), training_input=body, plan=plan,
             labels=labels, priority=int((plan or {}).get("priority", self.priority)),
             max_waiting_hours=(plan or {}).get("max_waiting_hours"),
             max_running_hours=(plan or {}).get("max_running_hours"),
         )  # fmt: skip
 
-    def _check_project(self, hook: TrainopsHook) -> None:
-        if self.project_id is None or self.project_id == hook.settings.project:
-            return
-        raise ConfigError(
-            f"the environment {hook.settings.name} works in another project", source=self.task_id, key="project_id",
-            value=self.project_id, allowed=[hook.settings.project],
-            next_step="leave it out, or give `environment` the name of one that works in this project",
-        )  # fmt: skip
+    def _stored(self, hook: TrainopsHook) -> Mapping[str, Any] | None:
+        if not self.training_input_uri:
+            return None
+        if self.training_input is not None:
+            raise ConfigError(
+                "there is a training_input as well", source=self.task_id, key="training_input_uri",
+                value=self.training_input_uri, next_step="keep one of the two",
+            )  # fmt: skip
+        return stored_training_input(hook.services().storage, self.training_input_uri)
 
     def _plan(self, hook: TrainopsHook) -> dict[str, Any] | None:
         from trainops.steps.run_folder import read_plan
@@ -215,8 +202,6 @@ class MLEngineStartTrainingJobOperator(BaseOperator):
         return naming.run_key(experiment, moment, key["dag_id"], key["run_id"]), experiment
 
     def _record_uri(self, context: Context) -> str:
-        from trainops.settings import load_settings
-
         key = task_key(context)
         run_key, experiment = self._run(context)
         work = load_settings(self.environment).work
@@ -233,8 +218,6 @@ class MLEngineStartTrainingJobOperator(BaseOperator):
         )  # fmt: skip
 
     def _poll_seconds(self) -> float:
-        from trainops.settings import load_settings
-
         return self.poll_interval or load_settings(self.environment).poll_seconds
 
     @property
@@ -249,7 +232,7 @@ class MLEngineStartTrainingJobOperator(BaseOperator):
                 generation=record.generation, poll_seconds=self._poll_seconds(),
                 max_unknown_seconds=self.max_unknown_time.total_seconds(), environment=self.environment,
                 gcp_conn_id=self.gcp_conn_id, impersonation_chain=self.impersonation_chain,
-                position=watch.follower.position,
+                cancel_on_kill=self.cancel_on_kill, position=watch.follower.position,
             ),
             method_name="execute_complete",
         )  # fmt: skip
@@ -283,12 +266,11 @@ class MLEngineStartTrainingJobOperator(BaseOperator):
         watch.run.store.change(lambda now: now and _ended(now, "failed" if error else "submitted"))
         if error is not None:
             raise failure(record, error)
-        self.job_name = record.attempt.job_name if record.attempt else None
-        result = {**summary(record), "record_uri": watch.run.store.uri}
-        context["ti"].xcom_push(key="job_id", value=self.job_name)
-        if self.job_name:
-            self._tell_where(self.job_name)
-        return result
+        self._tell_job(record)
+        if self.wait:
+            told = {"job_id": record.spec["displayName"], "project_id": load_settings(self.environment).project}
+            context["ti"].xcom_push(key="gcp_metadata", value={**told, "job_name": self.job_name})
+        return {**summary(record), "record_uri": watch.run.store.uri}
 
     def _last_lines(self, watch: Watch, record: Record) -> list[str]:
         attempt = record.attempt
@@ -296,7 +278,12 @@ class MLEngineStartTrainingJobOperator(BaseOperator):
             return []
         return watch.follower.last_lines(attempt.job_name)
 
-    def _tell_where(self, job_name: str) -> None:
+    def _tell_job(self, record: Record) -> None:
+        """Remember the job for the link, also of a task that waits on; say once where it is seen."""
+        job_name = record.attempt.job_name if record.attempt else None
+        if job_name is None or job_name == self.job_name:
+            return
+        self.job_name = job_name
         region, number = job_name.split("/")[3], job_name.rsplit("/", 1)[-1]
         self.log.info("job: %s", job_url(job_name))
         self.log.info("log: %s", log_url(job_name))

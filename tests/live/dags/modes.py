@@ -21,6 +21,7 @@ with DAG("modes", schedule=None, start_date=pendulum.datetime(2026, 1, 1, tz="UT
             "containerArgs": ["import time; print('the replica speaks'); time.sleep(20); print('and ends')"],
         },
         region="us-central1",
+        wait=False,  # the old operator waited by itself; here the sensors are what is tested
     )
     for mode in ("deferrable", "poke", "reschedule"):
         submit >> TrainingJobSensor(

@@ -56,3 +56,39 @@ def test_a_training_input_that_is_no_mapping_is_refused() -> None:
 
 def test_every_merged_argument_is_templated() -> None:
     assert set(FIELDS) <= set(MLEngineStartTrainingJobOperator.template_fields)
+
+
+def test_what_the_old_operator_lacked_becomes_a_training_input_too() -> None:
+    given = {
+        f"{role}_{what}": value
+        for role in ("worker", "parameter_server", "evaluator")
+        for what, value in (("type", "n1-highmem-8"), ("count", 2), ("config", {"diskConfig": {"bootDiskSizeGb": 200}}))
+    }
+    merged = merged_training_input(operator(**given, scheduling={"maxWaitTime": "3600s"}), default_region="r")
+    assert merged["parameterServerType"] == merged["evaluatorType"] == merged["workerType"] == "n1-highmem-8"
+    assert merged["parameterServerCount"] == merged["evaluatorCount"] == merged["workerCount"] == 2
+    assert merged["evaluatorConfig"] == {"diskConfig": {"bootDiskSizeGb": 200}}
+    assert merged["scheduling"] == {"maxWaitTime": "3600s"}
+
+
+def test_a_single_text_is_one_package_and_one_argument_and_an_empty_one_is_none() -> None:
+    old = operator(package_uris="gs://b/p.tar.gz", training_args="--a", job_dir="", hyperparameters={})
+    assert merged_training_input(old, default_region="r") == {
+        "packageUris": ["gs://b/p.tar.gz"], "args": ["--a"], "region": "r",
+    }  # fmt: skip
+    assert merged_training_input(operator(training_args=""), default_region="r") == {"region": "r"}
+
+
+def test_a_count_that_a_template_made_a_text_is_the_same_count() -> None:
+    both = operator(training_input={"workerCount": 9}, worker_count="9")
+    assert merged_training_input(both, default_region="r")["workerCount"] == "9"
+
+
+def test_no_workers_is_said_and_not_dropped() -> None:
+    assert merged_training_input(operator(worker_count=0), default_region="r")["workerCount"] == 0
+
+
+def test_a_stored_training_input_is_completed_like_a_given_one() -> None:
+    stored = {"jobId": "j", "trainingInput": {"master_type": "n1-standard-8"}}
+    merged = merged_training_input(operator(training_args=["-v"]), default_region="r", stored=stored)
+    assert merged == {"masterType": "n1-standard-8", "job": {"jobId": "j"}, "args": ["-v"], "region": "r"}

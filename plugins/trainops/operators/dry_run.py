@@ -1,0 +1,30 @@
+"""What a job would be, without submitting it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from trainops import naming
+from trainops.settings import Settings
+from trainops.steps.start import JobRequest, attempt_body, frozen_spec, translate_request
+
+MODES = ("PRODUCTION", "CLOUD", "DRY_RUN")
+"""What the Google provider's operator took; the first two submit the job."""
+
+
+def dry_run(settings: Settings, request: JobRequest, say: Callable[[str, str], None]) -> dict[str, Any]:
+    """Tell the job that a first try would send and the notes of its translation, and return the job.
+
+    :raises ConfigError: the job cannot be translated.
+    """
+    folder = naming.generation_folder(settings.work, request.experiment, request.run_key, 1)
+    if request.plan is None:
+        folder = f"{folder}/{request.task}"
+    translation = translate_request(settings, request, folder)
+    job = attempt_body(frozen_spec(translation), folder, 1, 1)
+    for note in translation.notes:
+        say("%s", f"{note.verdict} {note.field} {json.dumps(note.value, default=str)}: {note.text or note.target}")
+    say("%s", f"dry run, nothing is submitted; the job for {translation.region}:\n{json.dumps(job, indent=2)}")
+    return {"job_name": None, "job": job}
