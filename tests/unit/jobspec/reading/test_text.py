@@ -64,3 +64,9 @@ def test_a_command_in_a_comment_of_a_config_is_no_command_line() -> None:
 def test_no_text_ends_in_anything_but_a_job_or_a_config_error(text: str) -> None:
     with suppress(ConfigError):
         assert parse_training_input(read_job(text, "job", str).fields, "job").source == "job"
+
+
+@pytest.mark.parametrize("text", ["{,}", "[,]", '{"scaleTier": "BASIC",,}'])
+def test_a_comma_that_follows_no_value_is_an_error(text: str) -> None:
+    with pytest.raises(ConfigError, match="broken JSON"):
+        parse_fields(text, "job.json")
