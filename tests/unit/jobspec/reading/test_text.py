@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from trainops.errors import ConfigError
-from trainops.jobspec.reading.text import read_job
+from trainops.jobspec.reading.text import parse_fields, read_job
 from trainops.jobspec.training_input import parse_training_input
 
 CAMEL = {"scaleTier": "CUSTOM", "masterType": "standard", "workerCount": "9"}
