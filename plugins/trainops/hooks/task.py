@@ -1,4 +1,7 @@
-"""An Airflow task as the run lifecycle sees it: who it is, which try it is, and how its failure is told."""
+"""An Airflow task as the run lifecycle sees it: who it is, which try it is, and how its failure is told.
+
+Imports of `steps` stand inside the functions, so that a DAG file parses in a fraction of a second.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,18 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.exceptions import AirflowFailException
 
 from trainops.errors import ConfigError, RunError, TrainopsError
-from trainops.policy.record import Record, TaskTry
-from trainops.steps.run_verdict import retry_helps
-from trainops.steps.start import reopens
-from trainops.steps.watch import Watch
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+    from trainops.policy.record import Record, TaskTry
+    from trainops.steps.watch import Watch
+
 
 def try_of(context: Context) -> TaskTry:
     """The try that runs now."""
+    from trainops.policy.record import TaskTry
+
     instance: Any = context["ti"]
     dag_run: Any = context["dag_run"]
     return TaskTry(
@@ -44,6 +48,8 @@ def task_key(context: Context) -> dict[str, Any]:
 
 def failure(record: Record, error: RunError) -> Exception:
     """The exception to raise: one that Airflow does not retry when a retry cannot help."""
+    from trainops.steps.run_verdict import retry_helps
+
     return error if retry_helps(record) else AirflowFailException(f"{type(error).__name__}: {error}")
 
 
@@ -63,6 +69,8 @@ def is_retry(context: Context) -> bool:
 
 def resume_failed(watch: Watch, context: Context) -> None:
     """On a retry of the waiting task, open a generation that failed again, so that the next attempt is submitted."""
+    from trainops.steps.start import reopens
+
     if not is_retry(context):
         return
     current = try_of(context)

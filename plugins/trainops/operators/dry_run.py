@@ -10,9 +10,6 @@ from trainops import naming
 from trainops.settings import Settings
 from trainops.steps.start import JobRequest, attempt_body, frozen_spec, translate_request
 
-MODES = ("PRODUCTION", "CLOUD", "DRY_RUN")
-"""What the Google provider's operator took; the first two submit the job."""
-
 
 def dry_run(settings: Settings, request: JobRequest, say: Callable[[str, str], None]) -> dict[str, Any]:
     """Tell the job that a first try would send and the notes of its translation, and return the job.

@@ -11,23 +11,22 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from trainops import naming
 from trainops.errors import ConfigError, TrainopsError
-from trainops.hooks.mlengine import check_project, display_name
 from trainops.hooks.task import failure, refused, take_over, task_key, try_of
 from trainops.links.vertex import VertexJobLink, job_url, log_url
-from trainops.operators.dry_run import MODES, dry_run
-from trainops.operators.stored_input import stored_training_input
 from trainops.operators.training_fields import FIELDS, TrainingArguments, merged_training_input
-from trainops.policy.record import Record
 from trainops.settings import load_settings
-from trainops.steps.run_verdict import error_of, summary
-from trainops.steps.watch import Until, Watch
 from trainops.triggers.run import RunTrigger
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from trainops.hooks.trainops import TrainopsHook
+    from trainops.policy.record import Record
     from trainops.steps.start import JobRequest
+    from trainops.steps.watch import Until, Watch
+
+MODES = ("PRODUCTION", "CLOUD", "DRY_RUN")
+"""What the Google provider's operator took; the first two submit the job."""
 
 
 class MLEngineStartTrainingJobOperator(TrainingArguments):
@@ -114,6 +113,8 @@ class MLEngineStartTrainingJobOperator(TrainingArguments):
         try:
             hook = TrainopsHook(self.environment, self.gcp_conn_id, self.impersonation_chain)
             if self._is_dry_run():
+                from trainops.operators.dry_run import dry_run
+
                 return dry_run(hook.settings, self._request(context, hook), self.log.info)
             if self.done_if_exists and hook.services().storage.exists(self.done_if_exists):
                 self.log.info("nothing to do, and no job to pay for: %s exists already", self.done_if_exists)
@@ -160,6 +161,7 @@ class MLEngineStartTrainingJobOperator(TrainingArguments):
         raise ConfigError("unknown mode", source=self.task_id, key="mode", value=self.mode, allowed=MODES)
 
     def _request(self, context: Context, hook: TrainopsHook) -> JobRequest:
+        from trainops.hooks.mlengine import check_project, display_name
         from trainops.steps.start import JobRequest
 
         check_project(self.project_id, hook.settings, self.task_id)
@@ -184,6 +186,8 @@ class MLEngineStartTrainingJobOperator(TrainingArguments):
                 "there is a training_input as well", source=self.task_id, key="training_input_uri",
                 value=self.training_input_uri, next_step="keep one of the two",
             )  # fmt: skip
+        from trainops.operators.stored_input import stored_training_input
+
         return stored_training_input(hook.services().storage, self.training_input_uri)
 
     def _plan(self, hook: TrainopsHook) -> dict[str, Any] | None:
@@ -209,6 +213,7 @@ class MLEngineStartTrainingJobOperator(TrainingArguments):
 
     def _watch(self, context: Context, position: dict[str, Any] | None = None) -> Watch:
         from trainops.hooks.trainops import TrainopsHook
+        from trainops.steps.watch import Watch
 
         hook = TrainopsHook(self.environment, self.gcp_conn_id, self.impersonation_chain)
         return Watch(
@@ -261,6 +266,8 @@ class MLEngineStartTrainingJobOperator(TrainingArguments):
         raise TrainopsError(f"{self.task_id} was stopped while it waited (its state is {state}); the next try goes on")
 
     def _done(self, context: Context, watch: Watch) -> dict[str, Any]:
+        from trainops.steps.run_verdict import error_of, summary
+
         record = watch.run.store.load()
         error = error_of(record, self._last_lines(watch, record))
         watch.run.store.change(lambda now: now and _ended(now, "failed" if error else "submitted"))

@@ -11,12 +11,12 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from trainops.errors import ConfigError
 from trainops.hooks.task import failure, resume_failed, take_over, task_key
-from trainops.steps.run_verdict import error_of, summary
-from trainops.steps.watch import Watch
 from trainops.triggers.run import RunTrigger
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
+
+    from trainops.steps.watch import Watch
 
 POSITION = "log_position"
 
@@ -113,6 +113,8 @@ class TrainingJobSensor(BaseSensorOperator):
         return PokeReturnValue(is_done=True, xcom_value=self._result(watch))
 
     def _result(self, watch: Watch) -> dict[str, Any]:
+        from trainops.steps.run_verdict import error_of, summary
+
         record = watch.run.store.load()
         attempt = record.attempt
         tail = watch.follower.last_lines(attempt.job_name) if attempt and attempt.job_name and record.message else []
@@ -123,6 +125,7 @@ class TrainingJobSensor(BaseSensorOperator):
 
     def _watch(self, context: Context, position: dict[str, Any] | None = None) -> Watch:
         from trainops.hooks.trainops import TrainopsHook
+        from trainops.steps.watch import Watch
 
         hook = TrainopsHook(self.environment, self.gcp_conn_id, self.impersonation_chain)
         return Watch(

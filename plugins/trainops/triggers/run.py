@@ -6,12 +6,14 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncIterator
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from trainops.errors import TrainopsError
-from trainops.steps.watch import Look, Until, Watch
+
+if TYPE_CHECKING:
+    from trainops.steps.watch import Look, Until, Watch
 
 SETTLE_SECONDS = 6.0
 """A trigger that fires sooner after the deferral can make the scheduler fail the task (Airflow 3.3: state mismatch)."""
@@ -118,6 +120,7 @@ class RunTrigger(BaseTrigger):
 
     def _watch(self) -> Watch:
         from trainops.hooks.trainops import TrainopsHook
+        from trainops.steps.watch import Watch
 
         hook = TrainopsHook(self.environment, self.gcp_conn_id, self.impersonation_chain)
         return Watch(
