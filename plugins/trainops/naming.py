@@ -11,7 +11,7 @@ Layout of the two buckets (`work` and `models` are URIs such as `gs://local-llm-
                                                           result.json, model/
     {work}/runs/{experiment}/{run_key}/g{G}/a{N}/         job.json, control/
     {work}/runs/{experiment}/{run_key}/g{G}/{task}/       the same of a job beside the run's main one (tokenize)
-    {work}/queue/ledger.json, requests/{job_key}.json, orders/{job_key}.json
+    {work}/queue/ledger.json, requests/{job_key}.json
     {models}/{model}/versions/{run_key}-g{G}/             Hugging Face layout and manifest.json
     {models}/{model}/channels/{channel}.json              candidate, production
 """
@@ -124,9 +124,14 @@ def generation_folder(work: str, experiment: str, run: str, generation: int) -> 
     return f"{run_folder(work, experiment, run)}/g{generation}"
 
 
-def attempt_folder(work: str, experiment: str, run: str, generation: int, attempt: int) -> str:
-    """Folder of one attempt: one submitted job."""
-    return f"{generation_folder(work, experiment, run, generation)}/a{attempt}"
+def attempt_folder(folder: str, attempt: int) -> str:
+    """Folder of one attempt, one submitted job, in the folder of its generation."""
+    return f"{folder}/a{attempt}"
+
+
+def control_folder(folder: str, attempt: int) -> str:
+    """Where the trainer of an attempt looks for orders, and answers them."""
+    return f"{attempt_folder(folder, attempt)}/control"
 
 
 def ledger_uri(work: str) -> str:
@@ -137,11 +142,6 @@ def ledger_uri(work: str) -> str:
 def request_uri(work: str, job: str) -> str:
     """Queue request of a job key, written only by its owner."""
     return f"{work}/queue/requests/{job}.json"
-
-
-def order_uri(work: str, job: str) -> str:
-    """What a person asked of the queue about a job key."""
-    return f"{work}/queue/orders/{job}.json"
 
 
 def version_folder(models: str, model: str, run: str, generation: int) -> str:

@@ -85,7 +85,7 @@ class Run:
         attempt = record.attempt
         if job.state != "JOB_STATE_SUCCEEDED" or attempt is None or attempt.verdict is not None:
             return job
-        marker = f"{record.folder}/a{job.attempt}/control/preempted"
+        marker = f"{naming.control_folder(record.folder, job.attempt)}/preempted"
         if job.generation != record.generation or not self.services.storage.exists(marker):
             return job
         return replace(job, preempted=True)
@@ -124,7 +124,8 @@ class Run:
         if intent is None:
             return
         body = attempt_body(record.spec, record.folder, record.generation, action.attempt)
-        self.services.storage.write_json(f"{record.folder}/a{action.attempt}/job.json", body, generation=None)
+        sent = f"{naming.attempt_folder(record.folder, action.attempt)}/job.json"
+        self.services.storage.write_json(sent, body, generation=None)
         try:
             job = self.services.vertex(record.region).create(body)
         except CapacityError as error:

@@ -122,7 +122,7 @@ def frozen_spec(translation: Translation) -> dict[str, Any]:
 def attempt_body(spec: dict[str, Any], folder: str, generation: int, attempt: int) -> dict[str, Any]:
     """The frozen spec with what differs between attempts: two labels, and where the trainer looks for orders."""
     labels = {**spec["labels"], "generation": str(generation), "attempt": str(attempt)}
-    control = {"name": "TRAINOPS_CONTROL_URI", "value": f"{folder}/a{attempt}/control"}
+    control = {"name": "TRAINOPS_CONTROL_URI", "value": naming.control_folder(folder, attempt)}
     job_spec = dict(spec["jobSpec"])
     job_spec["workerPoolSpecs"] = [_with_env(pool, control) for pool in job_spec["workerPoolSpecs"]]
     return {**spec, "labels": labels, "jobSpec": job_spec}
