@@ -89,12 +89,17 @@ class Cloud:
         def ended() -> bool:
             return self.api.run_state(dag, run_id) in {"success", "failed"}
 
-        self.until(ended, seconds, lambda: self.api.task_states(dag, run_id))
+        self.until(ended, seconds, lambda: self.states(dag, run_id))
+        print(f"{dag} {run_id} ended: {self.states(dag, run_id)}")  # pytest shows it when the test fails
         return self.api.run_state(dag, run_id)
 
     def states(self, dag: str, run_id: str) -> dict[str, str]:
         """State of each task of a run."""
         return {task.name: task.state for task in self.api.task_states(dag, run_id)}
+
+    def tries(self, dag: str, run_id: str) -> dict[str, int]:
+        """How often each task of a run was tried."""
+        return {task.name: task.try_number for task in self.api.task_states(dag, run_id)}
 
     def log(self, dag: str, run_id: str, task: str) -> str:
         """The log of a task's last try."""
@@ -152,7 +157,8 @@ class Cloud:
         """Wait until `done`; fail with what `tell` tells."""
         deadline = time.monotonic() + seconds
         while not done():
-            assert time.monotonic() < deadline, tell()
+            if time.monotonic() > deadline:
+                pytest.fail(f"not within {seconds:.0f} s: {tell()}")  # in full; an assertion would shorten it
             time.sleep(0.5)
 
 

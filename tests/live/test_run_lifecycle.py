@@ -29,7 +29,7 @@ def test_a_bad_conf_fails_the_first_task_once_and_nothing_is_submitted(cloud: Cl
     log = cloud.log("train_manual", run, "resolve_run")
     assert "conf: stepz" in log
     assert "did you mean 'steps'?" in log
-    tries = {task.name: task.try_number for task in cloud.api.task_states("train_manual", run)}
+    tries = cloud.tries("train_manual", run)
     assert tries["resolve_run"] == 1
     assert cloud.states("train_manual", run)["submit_training"] == "upstream_failed"
 

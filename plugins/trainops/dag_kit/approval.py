@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 
@@ -14,4 +15,8 @@ def approval_gate(model: str, decision: Any) -> Any:
         decision=decision,
         subject=f"Promote a new version of {model}?",
         body="{{ ti.xcom_pull(task_ids='decide_promotion')['reason'] }}",
+        # Airflow 3.3 fails a task whose answer comes before the scheduler has seen its worker end: it asks again, soon.
+        retries=5,
+        retry_delay=timedelta(seconds=10),
+        retry_exponential_backoff=False,
     )
