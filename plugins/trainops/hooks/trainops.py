@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from trainops.settings import load_settings
@@ -41,3 +42,22 @@ class TrainopsHook:
 
         hook = GoogleBaseHook(gcp_conn_id=self.gcp_conn_id, impersonation_chain=self.impersonation_chain)
         return hook.get_credentials()
+
+
+_SHARED: dict[Hashable, Services] = {}
+_SHARING = threading.Lock()
+
+
+def shared_services(
+    environment: str | None, gcp_conn_id: str | None, impersonation_chain: ImpersonationChain
+) -> Services:
+    """The services of an environment with these credentials, one object for the whole process.
+
+    A triggerer follows a thousand runs; with connections of its own for each it would hold thousands.
+    """
+    hook = TrainopsHook(environment, gcp_conn_id, impersonation_chain)
+    key = hook.settings.model_dump_json(), hook.gcp_conn_id, str(hook.impersonation_chain)
+    with _SHARING:
+        if key not in _SHARED:
+            _SHARED[key] = hook.services()
+        return _SHARED[key]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import time
+import uuid
 from collections import deque
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
@@ -14,9 +17,19 @@ from trainops.errors import TrainopsError
 
 if TYPE_CHECKING:
     from trainops.steps.watch import Look, Until, Watch
+    from trainops.triggers.board import Follower
 
 SETTLE_SECONDS = 6.0
 """A trigger that fires sooner after the deferral can make the scheduler fail the task (Airflow 3.3: state mismatch)."""
+
+RESTING_SECONDS = 900.0
+"""A run is looked at once in so long, give or take a third, even when the board shows nothing new of it."""
+
+PROGRESS_SECONDS = 60.0
+"""How often the trainer's metrics are read while its job runs."""
+
+URGENT_SECONDS = 1.0
+"""Time between looks while a cancel is to be confirmed."""
 
 KILLED = frozenset({"failed", "skipped", "upstream_failed", "removed"})
 """States of a task after which nobody will look at its job again."""
@@ -34,6 +47,8 @@ class RunTrigger(BaseTrigger):
     :param max_unknown_seconds: how long errors that may pass are polled through.
     :param cancel_on_kill: whether a kill of the task ends the job.
     :param generation: the generation that the task followed; `on_kill` touches no other.
+    :param position: of the log, where the task stopped.
+    :param watch_id: names the object that keeps the position, for a triggerer that is started again.
     """
 
     def __init__(
@@ -50,6 +65,7 @@ class RunTrigger(BaseTrigger):
         impersonation_chain: Any = None,
         cancel_on_kill: bool = True,
         position: dict[str, Any] | None = None,
+        watch_id: str | None = None,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.record_uri = record_uri
@@ -63,6 +79,7 @@ class RunTrigger(BaseTrigger):
         self.impersonation_chain = impersonation_chain
         self.cancel_on_kill = cancel_on_kill
         self.position = position
+        self.watch_id = watch_id or uuid.uuid4().hex
         self._lines: deque[str] = deque()
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
@@ -81,6 +98,7 @@ class RunTrigger(BaseTrigger):
                 "impersonation_chain": self.impersonation_chain,
                 "cancel_on_kill": self.cancel_on_kill,
                 "position": self.position,
+                "watch_id": self.watch_id,
             },
         )
 
@@ -89,8 +107,9 @@ class RunTrigger(BaseTrigger):
         started = time.monotonic()
         try:
             watch = await asyncio.to_thread(self._watch)
-            while not (await self._look(watch)).done:
-                await asyncio.sleep(self.poll_seconds)
+            await asyncio.to_thread(watch.remember, self.watch_id)
+            while not (look := await self._look(watch)).done:
+                await self._until_news(watch, look)
             await asyncio.to_thread(self._hand_over, watch)
         except TrainopsError as error:
             self.log.error("%s", error)
@@ -111,7 +130,38 @@ class RunTrigger(BaseTrigger):
     async def _look(self, watch: Watch) -> Look:
         look = await asyncio.to_thread(watch.look)
         self._tell_lines()
+        await asyncio.to_thread(watch.keep_position)
         return look
+
+    async def _until_news(self, watch: Watch, look: Look) -> None:
+        """Wait until another look is due.
+
+        While the job just runs, the board that all runs share says when; else it is the time between looks.
+        """
+        from trainops.triggers.board import Follower, board_of
+
+        if look.job is None or not look.job.live or look.job.state == "JOB_STATE_CANCELLING":
+            cancelling = look.job is not None and look.job.live
+            await asyncio.sleep(min(self.poll_seconds, URGENT_SECONDS) if cancelling else self.poll_seconds)
+            return
+        board = board_of(watch.services, look.job.name.split("/")[3], self.poll_seconds)
+        async with board.following(Follower(look.job, watch.job_label, watch.follower)) as follower:
+            until = time.monotonic() + _patience(look)
+            while not follower.changed and (left := until - time.monotonic()) > 0:
+                await follower.news(min(left, PROGRESS_SECONDS))
+                await self._pass_on(watch, follower, look.folder)
+
+    async def _pass_on(self, watch: Watch, follower: Follower, folder: str) -> None:
+        """Tell what the board says of the job, and how far the training is."""
+        lines, problem = follower.take_lines()
+        if follower.error is not None:
+            watch.not_seen(follower.error)
+        else:
+            watch.seen()
+        watch.tell_lines(lines, problem)
+        await asyncio.to_thread(watch.tell_progress, folder)
+        self._tell_lines()
+        await asyncio.to_thread(watch.keep_position)
 
     def _tell_lines(self) -> None:
         """Log what the looks said; they run in threads, and only here the log is surely the task's."""
@@ -119,18 +169,23 @@ class RunTrigger(BaseTrigger):
             self.log.info("%s", self._lines.popleft())
 
     def _watch(self) -> Watch:
-        from trainops.hooks.trainops import TrainopsHook
+        from trainops.hooks.trainops import shared_services
         from trainops.steps.watch import Watch
 
-        hook = TrainopsHook(self.environment, self.gcp_conn_id, self.impersonation_chain)
         return Watch(
-            hook.services(), self.record_uri, until=cast("Until", self.until), actor=f"trigger of {self._name()}",
-            say=self._lines.append, max_unknown_seconds=self.max_unknown_seconds, position=self.position,
-        )  # fmt: skip
+            shared_services(self.environment, self.gcp_conn_id, self.impersonation_chain),
+            self.record_uri,
+            until=cast("Until", self.until),
+            actor=f"trigger of {self._name()}",
+            say=self._lines.append,
+            max_unknown_seconds=self.max_unknown_seconds,
+            position=self.position,
+        )
 
     def _hand_over(self, watch: Watch) -> None:
         """Tell the record that the task goes on, so that a kill after this is not taken for an abandoned run."""
         watch.run.store.change(lambda record: record and record.model_copy(update={"hand_over": self._name()}))
+        watch.forget()
 
     def _task_state(self) -> str | None:
         from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
@@ -154,3 +209,11 @@ class RunTrigger(BaseTrigger):
 
     def _name(self) -> str:
         return f"{self.task_key['dag_id']}.{self.task_key['task_id']}"
+
+
+def _patience(look: Look) -> float:
+    """Seconds until the next look when the board stays silent; never past a deadline."""
+    rest = RESTING_SECONDS * random.uniform(2 / 3, 4 / 3)
+    if look.wake_by is None:
+        return rest
+    return min(rest, max(0.0, (look.wake_by - datetime.now(UTC)).total_seconds()) + 1)

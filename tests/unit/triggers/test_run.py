@@ -16,7 +16,8 @@ ARGUMENTS: dict[str, Any] = {
     "gcp_conn_id": "mine",
     "impersonation_chain": ["a@p.iam.gserviceaccount.com", "b@p.iam.gserviceaccount.com"],
     "cancel_on_kill": False,
-    "position": {"after": None, "seen": ["1"]},
+    "position": {"after": None, "seen": {"1": 1.0}},
+    "watch_id": "0a1b",
 }
 
 
