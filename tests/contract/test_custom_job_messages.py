@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from google.cloud.aiplatform_v1.types import AcceleratorType, CustomJob
 from google.protobuf import json_format
+from tests.contract.requests_on_file import CUSTOM_JOBS, request
 
 from trainops.jobspec.tables.machines import CLOUD_TPU_TYPES, GPU_TYPES
 
-GOLDEN = sorted((Path(__file__).parents[1] / "unit" / "jobspec" / "golden").glob("*.json"))
 
-
-@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", CUSTOM_JOBS, ids=lambda path: path.stem)
 def test_a_request_survives_the_message_and_back(path: Path) -> None:
-    request: dict[str, Any] = json.loads(path.read_text())
     message = CustomJob.pb(CustomJob())
-    json_format.ParseDict(request, message, ignore_unknown_fields=False)
-    assert json_format.MessageToDict(message) == request
+    json_format.ParseDict(request(path), message, ignore_unknown_fields=False)
+    assert json_format.MessageToDict(message) == request(path)
 
 
 def test_there_are_requests_on_file() -> None:
-    assert len(GOLDEN) >= 12
+    assert len(CUSTOM_JOBS) >= 25
 
 
 @pytest.mark.parametrize("kind", [*GPU_TYPES, *CLOUD_TPU_TYPES])

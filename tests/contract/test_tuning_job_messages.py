@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 from google.cloud.aiplatform_v1.types import HyperparameterTuningJob, StudySpec
 from google.protobuf import json_format
+from tests.contract.requests_on_file import TUNING_JOBS, request
 
 from trainops.jobspec.hyperparameters import HyperparameterSpec, ParameterSpec
-
-GOLDEN = sorted((Path(__file__).parents[1] / "unit" / "jobspec" / "golden" / "tuning").glob("*.json"))
 
 
 def _without_zeros(value: Any) -> Any:
@@ -22,23 +20,22 @@ def _without_zeros(value: Any) -> Any:
     return [_without_zeros(inner) for inner in value] if isinstance(value, list) else value
 
 
-@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", TUNING_JOBS, ids=lambda path: path.stem)
 def test_a_request_survives_the_message_and_back(path: Path) -> None:
-    request: dict[str, Any] = json.loads(path.read_text())
     message = HyperparameterTuningJob.pb(HyperparameterTuningJob())
-    json_format.ParseDict(request, message, ignore_unknown_fields=False)
-    assert json_format.MessageToDict(message) == _without_zeros(request)
+    json_format.ParseDict(request(path), message, ignore_unknown_fields=False)
+    assert json_format.MessageToDict(message) == _without_zeros(request(path))
 
 
-@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", TUNING_JOBS, ids=lambda path: path.stem)
 def test_a_request_has_all_that_the_message_requires(path: Path) -> None:
-    request: dict[str, Any] = json.loads(path.read_text())
-    assert {"displayName", "studySpec", "maxTrialCount", "parallelTrialCount", "trialJobSpec"} <= set(request)
-    assert {"metrics", "parameters"} <= set(request["studySpec"])
+    job = request(path)
+    assert {"displayName", "studySpec", "maxTrialCount", "parallelTrialCount", "trialJobSpec"} <= set(job)
+    assert {"metrics", "parameters"} <= set(job["studySpec"])
 
 
 def test_there_are_requests_on_file() -> None:
-    assert len(GOLDEN) >= 3
+    assert len(TUNING_JOBS) >= 7
 
 
 @pytest.mark.parametrize(

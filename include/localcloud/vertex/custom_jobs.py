@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from localcloud.vertex import clock
+from localcloud.vertex.defaults import with_defaults
 from localcloud.vertex.engine import Engine
 from localcloud.vertex.errors import ApiError
 from localcloud.vertex.filters import parse_filter
@@ -42,6 +43,7 @@ class CustomJobs:
         job = parse_message("CustomJob", body, "custom_job")
         job = {key: value for key, value in job.items() if key not in _OUTPUT_ONLY}
         check_custom_job(job)
+        job = with_defaults(job)
         job_id, now = new_id(), clock.now()
         name = f"projects/{self._number}/locations/{location}/customJobs/{job_id}"
         job = {"name": name, **job, "createTime": now, "updateTime": now}

@@ -13,6 +13,16 @@ from localcloud.vertex.records import JobRecord, task_of
 
 _TASK_TYPES = {"workerpool0": "chief", "workerpool1": "worker", "workerpool2": "ps", "workerpool3": "evaluator"}
 _REFERENCE = re.compile(r"\$(\$?)\(([A-Za-z_][A-Za-z0-9_]*)\)")
+IMAGE_PIP = {
+    "PIP_NO_INDEX": "1",
+    "PIP_NO_BUILD_ISOLATION": "0",
+    "PIP_NO_WARN_CONFLICTS": "0",
+    "PIP_CONFIG_FILE": os.devnull,
+}
+"""What the trainer's Dockerfile tells pip, without this machine's own settings.
+
+Packages add code, and the image holds what they depend on. pip reads the zeros as "no isolation" and "no warnings".
+"""
 _INHERITED = ("LANG", "LC_ALL", "LD_LIBRARY_PATH", "TMPDIR", "TZ")
 
 
@@ -43,6 +53,8 @@ def replica_environment(
         env["TF_CONFIG"] = json.dumps(tf_config(record, replica))
     if site is not None:
         env["PYTHONPATH"] = str(site)
+    else:
+        env.update(IMAGE_PIP)
     for item in task_of(record.pools[pool]).get("env", []):
         env[item["name"]] = expand(item.get("value", ""), env)
     return env

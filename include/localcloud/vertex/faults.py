@@ -6,9 +6,26 @@ import itertools
 import threading
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from localcloud.vertex.errors import ApiError
+from localcloud.vertex.methods import METHODS
+from localcloud.vertex.schema import enum_names
+
+
+def _one_of(*allowed: str) -> AfterValidator:
+    """Refuse a name that no call and no job has: such a fault would stand and never strike."""
+
+    def check(value: str) -> str:
+        if value not in allowed:
+            raise ValueError(f"{value!r} is unknown; allowed: {', '.join(allowed)}")
+        return value
+
+    return AfterValidator(check)
+
+
+Method = Annotated[str, _one_of("*", *METHODS)]
+Accelerator = Annotated[str, _one_of("*", *enum_names("AcceleratorType")[1:])]
 
 
 class _Fault(BaseModel):
@@ -21,7 +38,7 @@ class Answer(_Fault):
     """Answers calls of a method with an error, without doing what they ask."""
 
     kind: Literal["answer"]
-    method: str = "*"
+    method: Method = "*"
     status: int = Field(ge=400, le=599)
     message: str = "The service is currently unavailable."
     retry_after: int | None = None
@@ -32,7 +49,7 @@ class DropReply(_Fault):
     """Does what a call asks and then closes the connection, or answers with `status` instead of the true answer."""
 
     kind: Literal["drop_reply"]
-    method: str = "*"
+    method: Method = "*"
     status: int | None = Field(default=None, ge=400, le=599)
 
 
@@ -40,7 +57,7 @@ class Delay(_Fault):
     """Lets calls of a method wait before they are done."""
 
     kind: Literal["delay"]
-    method: str = "*"
+    method: Method = "*"
     seconds: float = Field(gt=0)
 
 
@@ -49,7 +66,7 @@ class Stockout(_Fault):
 
     kind: Literal["stockout"]
     region: str = "*"
-    accelerator: str = "*"
+    accelerator: Accelerator = "*"
     """Only jobs that use it; "*" any job."""
     retry_seconds: float = 0.2
     """Time between two tries of one job."""
@@ -94,7 +111,8 @@ def parse_fault(body: Any) -> Standing | SpotLoss | KillReplica:
     try:
         return _ADAPTER.validate_python(body)
     except ValidationError as error:
-        raise ApiError(400, f"Not a fault: {error}") from None
+        problems = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
+        raise ApiError(400, f"Not a fault: {problems}") from None
 
 
 class Faults:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
@@ -13,6 +12,7 @@ from localcloud.vertex import clock
 from localcloud.vertex.errors import ApiError
 from localcloud.vertex.faults import Answer, Faults
 from localcloud.vertex.journal import Journal
+from localcloud.vertex.methods import method_of
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -20,17 +20,6 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-_PARENT = r"/v1/projects/[^/]+/locations/[^/]+"
-_METHODS = (
-    ("customJobs.create", "POST", rf"{_PARENT}/customJobs"),
-    ("customJobs.list", "GET", rf"{_PARENT}/customJobs"),
-    ("customJobs.get", "GET", rf"{_PARENT}/customJobs/(\d+)"),
-    ("customJobs.cancel", "POST", rf"{_PARENT}/customJobs/(\d+):cancel"),
-    ("customJobs.delete", "DELETE", rf"{_PARENT}/customJobs/(\d+)"),
-    ("operations.get", "GET", rf"{_PARENT}/(?:customJobs/\d+/)?operations/\d+"),
-    ("entries.list", "POST", r"/v2/entries:list"),
-    ("token", "POST", r"/token"),
-)
 _CONTROL = ("/healthz", "/journal", "/faults", "/quotas")
 
 
@@ -48,7 +37,7 @@ class Gate:
             await self._application(scope, receive, send)
             return
         began, arrived = time.monotonic(), clock.now()
-        method, job = _method(scope["method"], scope["path"])
+        method, job = method_of(scope["method"], scope["path"])
         await asyncio.sleep(self._faults.take_delay(method))
         answer = self._faults.take_answer(method)
         drop = None if answer else self._faults.take_drop(method)
@@ -63,14 +52,6 @@ class Gate:
             return
         for message in messages if drop is None else _error(drop.status or 0, "The service is currently unavailable."):
             await send(message)
-
-
-def _method(http: str, path: str) -> tuple[str, str | None]:
-    for name, verb, pattern in _METHODS:
-        found = re.fullmatch(pattern, path)
-        if found and verb == http:
-            return name, found.group(1) if found.re.groups else None
-    return "unknown", None
 
 
 def _request(scope: Scope) -> dict[str, str]:

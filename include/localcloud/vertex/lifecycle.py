@@ -28,8 +28,8 @@ from localcloud.vertex.records import (
     task_of,
 )
 from localcloud.vertex.replicas import INSTALL, Replicas
+from localcloud.vertex.scheduling_rules import seconds
 from localcloud.vertex.store import Store
-from localcloud.vertex.validation import seconds
 
 _TAIL_LINES = 20
 _SETTLING_SECONDS = 0.3

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from localcloud.vertex import clock, installation, processes
+from localcloud.vertex import clock, installation, private_python, processes
 from localcloud.vertex.environment import base_environment, replica_environment
 from localcloud.vertex.journal import Journal
 from localcloud.vertex.options import Options
@@ -56,7 +56,8 @@ class Replicas:
         process.starts += 1
         process.exit_code = None
         self._store.save(record)
-        site = self._install_folder(record) / "site" if record.install.starts else None
+        packaged = "packageUris" in task_of(record.pools[_pool(name)])
+        site = self._install_folder(record) / "site" if packaged else None
         env = replica_environment(record, name, self._options, self._home(record), site)
         self._launch(record, name, self._argv(record, name), env)
 
@@ -121,11 +122,13 @@ class Replicas:
         self._store.save(record)
 
     def _argv(self, record: JobRecord, name: str) -> list[str]:
-        task = task_of(record.pools[name.rpartition("-")[0]])
+        task = task_of(record.pools[_pool(name)])
         arguments = task.get("args", [])
+        python = str(self._options.python)
         if "pythonModule" in task:
-            return [str(self._options.python), "-m", task["pythonModule"], *arguments]
-        return [*task["command"], *arguments]
+            return [python, "-m", task["pythonModule"], *arguments]
+        private = self.folder(record, name) / "python"
+        return [python, "-I", private_python.__file__, str(private), *task["command"], *arguments]
 
     def _package_uris(self, record: JobRecord) -> list[str]:
         # Pools name the same packages as a rule; each is installed once for all of them.
@@ -144,6 +147,10 @@ class Replicas:
 def _names(record: JobRecord) -> list[str]:
     installing = [INSTALL] if record.install.starts else []
     return installing + list(record.replicas)
+
+
+def _pool(replica: str) -> str:
+    return replica.rpartition("-")[0]
 
 
 def _process(record: JobRecord, name: str) -> Process:

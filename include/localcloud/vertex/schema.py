@@ -16,7 +16,9 @@ _ONEOFS: dict[str, dict[str, str]] = _TABLES["oneofs"]
 _ENUMS: dict[str, dict[str, int]] = _TABLES["enums"]
 _PACKAGE = "type.googleapis.com/google.cloud.aiplatform.v1."
 _ENUM_FULL_NAMES = {"Strategy": "Scheduling.Strategy", "ReservationAffinityType": "ReservationAffinity.Type"}
-_DURATION = re.compile(r"-?\d+(\.\d{1,9})?s")
+_DURATION = re.compile(r"(-?[0-9]{1,12})(\.[0-9]{1,9})?s")
+_LONGEST_DURATION = 315_576_000_000
+_INTEGER = re.compile(r"-?[0-9]+")
 _RANGES = {"int32": 2**31, "int64": 2**63}
 
 
@@ -48,6 +50,16 @@ def enums_as_numbers(kind: str, value: Any) -> Any:
 def snake_case(name: str) -> str:
     """Return the protocol buffer's name of a JSON field."""
     return re.sub(r"[A-Z]", lambda found: "_" + found.group().lower(), name)
+
+
+def enum_names(kind: str) -> tuple[str, ...]:
+    """Return the names of an enum, in the order of its definition."""
+    return tuple(_ENUMS[kind])
+
+
+def _is_duration(value: str) -> bool:
+    found = _DURATION.fullmatch(value)
+    return found is not None and abs(int(found[1])) <= _LONGEST_DURATION
 
 
 class _Parser:
@@ -111,7 +123,7 @@ class _Parser:
             return value
         if kind in {"string", "Timestamp"} and isinstance(value, str):
             return value
-        if kind == "Duration" and isinstance(value, str) and _DURATION.fullmatch(value):
+        if kind == "Duration" and isinstance(value, str) and _is_duration(value):
             return value
         shown = {"bool": "TYPE_BOOL", "string": "TYPE_STRING"}.get(kind, f"type.googleapis.com/google.protobuf.{kind}")
         self._invalid(path, shown, value)
@@ -119,7 +131,8 @@ class _Parser:
 
     def _integer(self, kind: str, value: Any, path: str) -> Any:
         try:
-            number = int(value) if isinstance(value, str) or value == int(value) else None
+            whole = _INTEGER.fullmatch(value) if isinstance(value, str) else value == int(value)
+            number = int(value) if whole else None
         except (TypeError, ValueError, OverflowError):
             number = None
         if number is None or isinstance(value, bool) or not -_RANGES[kind] <= number < _RANGES[kind]:

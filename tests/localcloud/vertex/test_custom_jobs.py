@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -119,6 +120,8 @@ def test_a_list_that_cannot_be_read_is_400(vertex: StandIn, query: dict[str, str
 def test_a_job_is_deleted_only_after_its_end(vertex: StandIn, container_job: Job) -> None:
     name = vertex.create(container_job("import time; print('said'); time.sleep(60)"))
     vertex.wait(name, "RUNNING")
+    while not vertex.lines(name):
+        time.sleep(0.05)
     assert _error(vertex.http.delete(f"/v1/{name}"))["status"] == "FAILED_PRECONDITION"
     vertex.post(f"/v1/{name}:cancel", {})
     vertex.wait(name, "CANCELLED")

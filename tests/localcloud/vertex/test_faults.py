@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
+
+import localcloud.vertex
+from localcloud.vertex.methods import METHODS
 
 if TYPE_CHECKING:
     from tests.localcloud.vertex.conftest import StandIn
@@ -126,6 +131,36 @@ def test_faults_are_shown_and_removed(vertex: StandIn) -> None:
     assert vertex.http.delete(f"/faults/{first}").json() == {"removed": 1}
     assert vertex.http.delete("/faults").json() == {"removed": 1}
     assert vertex.http.get(PARENT).status_code == 200
+
+
+@pytest.mark.parametrize("kind", ["answer", "drop_reply", "delay"])
+@pytest.mark.parametrize("method", ["customJobs.post", "create", "CustomJobs.create", "unknown", ""])
+def test_a_fault_of_a_method_that_there_is_not_is_refused(vertex: StandIn, kind: str, method: str) -> None:
+    fault = {"kind": kind, "method": method, **{"answer": {"status": 503}, "delay": {"seconds": 1}}.get(kind, {})}
+    reply = vertex.post("/faults", fault)
+    assert reply.status_code == 400
+    message = reply.json()["error"]["message"]
+    assert f"{kind}.method" in message
+    assert f"{method!r} is unknown; allowed: *, {', '.join(METHODS)}" in message
+    assert vertex.http.get("/faults").json() == {"faults": []}
+
+
+@pytest.mark.parametrize("method", ["*", *METHODS])
+def test_every_method_can_have_a_fault(vertex: StandIn, method: str) -> None:
+    assert "id" in vertex.fault(kind="delay", method=method, seconds=0.1)
+
+
+def test_the_page_of_the_stand_in_names_every_method() -> None:
+    page = (Path(localcloud.vertex.__file__).parent / "README.md").read_text()
+    named = re.search(r"Methods: (.*?), or `\*`", page, re.DOTALL)
+    assert named is not None
+    assert set(re.findall(r"`([^`]+)`", named[1])) == set(METHODS)
+
+
+def test_a_stockout_of_an_accelerator_that_there_is_not_is_refused(vertex: StandIn) -> None:
+    reply = vertex.post("/faults", {"kind": "stockout", "accelerator": "NVIDIA_T4"})
+    assert reply.status_code == 400
+    assert "'NVIDIA_T4' is unknown; allowed: *, NVIDIA_TESLA_K80" in reply.json()["error"]["message"]
 
 
 def test_what_is_no_fault_is_refused(vertex: StandIn) -> None:

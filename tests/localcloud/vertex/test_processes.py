@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,6 +13,7 @@ import pytest
 if TYPE_CHECKING:
     from tests.localcloud.vertex.conftest import StandIn
 
+PREBUILT = "us-docker.pkg.dev/vertex-ai/training/pytorch-gpu.2-4.py310:latest"
 Job = Callable[..., dict[str, Any]]
 
 
@@ -31,7 +34,12 @@ def test_packages_are_installed_and_the_module_is_run(
         upload("a folder/hello-1.0.tar.gz", sdist),
         upload("greeting-1.0-py3-none-any.whl", wheel),
     ]
-    package = {"executorImageUri": "any", "packageUris": uris, "pythonModule": "hello.task", "args": ["to", "you all"]}
+    package = {
+        "executorImageUri": PREBUILT,
+        "packageUris": uris,
+        "pythonModule": "hello.task",
+        "args": ["to", "you all"],
+    }
     pool = {"machineSpec": {"machineType": "n1-standard-4"}, "replicaCount": "1", "pythonPackageSpec": package}
     name = vertex.create({"displayName": "packages", "jobSpec": {"workerPoolSpecs": [pool, pool]}})
     assert vertex.wait(name, seconds=40)["state"] == "JOB_STATE_SUCCEEDED"
@@ -41,7 +49,7 @@ def test_packages_are_installed_and_the_module_is_run(
 
 
 def test_a_package_that_is_not_there_fails_the_job(vertex: StandIn) -> None:
-    package = {"executorImageUri": "any", "packageUris": ["gs://packages/no.whl"], "pythonModule": "no"}
+    package = {"executorImageUri": PREBUILT, "packageUris": ["gs://packages/no.whl"], "pythonModule": "no"}
     pool = {"machineSpec": {"machineType": "n1-standard-4"}, "pythonPackageSpec": package}
     job = vertex.wait(vertex.create({"displayName": "no", "jobSpec": {"workerPoolSpecs": [pool]}}))
     assert job["state"] == "JOB_STATE_FAILED"
@@ -190,7 +198,56 @@ def test_a_program_that_does_not_exist_fails_the_job(vertex: StandIn, container_
 
 
 def test_replicas_run_with_the_trainers_interpreter(vertex: StandIn, container_job: Job) -> None:
-    name = vertex.create(container_job("import sys; print(sys.prefix)"))
+    name = vertex.create(container_job("import torch; print(torch.__file__)"))
     vertex.wait(name)
-    assert vertex.lines(name)[0].endswith(".venv-trainer")
+    assert "/.venv-trainer/" in vertex.lines(name)[0]
     assert not sys.prefix.endswith(".venv-trainer")
+
+
+INSTALL = """
+import subprocess, sys
+subprocess.run([sys.executable, "-m", "pip", "install", "-q", *sys.argv[1:]], check=True)
+import greeting
+print("FOUND", greeting.__file__, sys.prefix)
+"""
+
+
+def test_replicas_install_what_only_they_see(
+    vertex: StandIn, container_job: Job, wheel: bytes, tmp_path: Path, trainer_python: Path
+) -> None:
+    file = tmp_path / "greeting-1.0-py3-none-any.whl"
+    file.write_bytes(wheel)
+    # The job ends with the primary, so it waits until the worker has installed too.
+    done = tmp_path / "done"
+    wait = f"import os, time\nwhile not os.path.exists({str(done)!r}): time.sleep(0.05)"
+    job = container_job(f"{INSTALL}{wait}", f"{INSTALL}open({str(done)!r}, 'w').close()")
+    for pool in job["jobSpec"]["workerPoolSpecs"]:
+        pool["containerSpec"]["args"].append(str(file))
+    name = vertex.create(job)
+    assert vertex.wait(name, seconds=60)["state"] == "JOB_STATE_SUCCEEDED"
+    found = [vertex.lines(name, f"workerpool{index}-0")[-1].split() for index in range(2)]
+    for word, module, prefix in found:
+        assert word == "FOUND"
+        assert module.startswith(prefix)
+    assert found[0][2] != found[1][2]
+    seen = subprocess.run([trainer_python, "-c", "import greeting"], capture_output=True, text=True, check=False)
+    assert "No module named 'greeting'" in seen.stderr
+
+
+def test_a_replica_that_is_started_again_begins_with_a_fresh_python(vertex: StandIn, container_job: Job) -> None:
+    code = "import sys, os; print(sys.prefix); sys.exit(6 if '/001/' in sys.prefix else 0)"
+    name = vertex.create(container_job(code))
+    assert vertex.wait(name)["state"] == "JOB_STATE_SUCCEEDED"
+    first, second = vertex.lines(name)
+    assert first != second
+
+
+def test_pip_of_a_replica_builds_without_an_index_from_what_the_trainers_environment_holds(
+    vertex: StandIn, container_job: Job, sdist: bytes, tmp_path: Path
+) -> None:
+    (tmp_path / "hello-1.0.tar.gz").write_bytes(sdist)
+    job = container_job(INSTALL.replace("greeting", "hello"))
+    job["jobSpec"]["workerPoolSpecs"][0]["containerSpec"]["args"].append(str(tmp_path / "hello-1.0.tar.gz"))
+    name = vertex.create(job)
+    assert vertex.wait(name, seconds=60)["state"] == "JOB_STATE_SUCCEEDED"
+    assert "/hello/__init__.py" in vertex.lines(name)[-1]

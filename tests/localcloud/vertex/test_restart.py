@@ -72,11 +72,12 @@ def test_a_server_that_is_stopped_ends_its_replicas_and_starts_them_again_later(
     own: Callable[..., StandIn], container_job: Job, tmp_path: Path
 ) -> None:
     vertex = own()
-    marker = tmp_path / "starts"
+    marker, began = tmp_path / "starts", tmp_path / "began"
     count = f"f = open({str(marker)!r}, 'a+'); f.write('x'); f.seek(0); starts = len(f.read())"
-    code = f"import time; {count}; f.close(); time.sleep(0 if starts > 1 else 60)"
+    code = f"import time; {count}; f.close(); open({str(began)!r}, 'w').close(); time.sleep(0 if starts > 1 else 60)"
     name = vertex.create(container_job(code))
     vertex.wait(name, "RUNNING")
+    _wait_until_file(began)
     pid = vertex.journal("replica_started", name)[0]["pid"]
     vertex.terminate()
     assert vertex.process.returncode == 0

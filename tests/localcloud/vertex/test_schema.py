@@ -67,6 +67,23 @@ def test_what_is_no_int32_is_refused_or_left_out(value: Any) -> None:
     assert "TYPE_INT32" in _refusal({"bootDiskSizeGb": value}, "DiskSpec")
 
 
+@pytest.mark.parametrize("value", [" 3 ", "1_000", "٣", "0x10", "", "+1"])
+def test_a_number_written_as_text_is_written_in_plain_digits(value: str) -> None:
+    assert "TYPE_INT64" in _refusal({"replicaCount": value}, "WorkerPoolSpec")
+
+
+@pytest.mark.parametrize(
+    "value", ["3600", "1m", "1.s", ".5s", "٣s", "1s ", "315576000001s", "-315576000001s", 60, True]
+)
+def test_what_is_no_duration_is_refused(value: Any) -> None:
+    assert "google.protobuf.Duration" in _refusal({"timeout": value}, "Scheduling")
+
+
+@pytest.mark.parametrize("value", ["0s", "3600s", "1.5s", "-1s", "315576000000s", "-315576000000s", "0.000000001s"])
+def test_a_duration_is_seconds_with_an_s(value: str) -> None:
+    assert parse_message("Scheduling", {"timeout": value}, "scheduling") == {"timeout": value}
+
+
 @given(st.sampled_from(["NVIDIA_TESLA_T4", "NVIDIA_L4", "TPU_V3"]), st.integers(1, 2**31 - 1))
 def test_names_and_numbers_of_enums_mean_the_same(accelerator: str, count: int) -> None:
     named = {"acceleratorType": accelerator, "acceleratorCount": count}
