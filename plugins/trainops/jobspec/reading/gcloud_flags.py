@@ -10,7 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from trainops.jobspec.reading.untold import is_untold
+
 _DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?")
+_DELIMITER = re.compile(r"\^(.+?)\^", re.DOTALL)
 _SECONDS = (86_400, 3600, 60, 1)
 
 
@@ -28,12 +31,16 @@ class Flag:
 
 def tier(text: str) -> str:
     """Read a scale tier: `basic-gpu` is BASIC_GPU."""
+    if is_untold(text):
+        raise ValueError("a name is expected")
     return text.upper().replace("-", "_")
 
 
 def listed(text: str) -> list[str]:
-    """Read values between commas."""
-    return [part.strip() for part in text.split(",") if part.strip()]
+    """Read values between commas, or between what `^:^` at the beginning names (`gcloud topic escaping`)."""
+    named = _DELIMITER.match(text)
+    parts = text[named.end() :].split(named[1]) if named else text.split(",")
+    return [part.strip() for part in parts if part.strip()]
 
 
 def pairs(text: str) -> dict[str, str]:
@@ -101,7 +108,8 @@ FLAGS = _pool_flags() | {
 """Flags that set one field each."""
 
 SPECIAL = (
-    "--config", "--package-path", "--packages", "--kms-key", "--kms-keyring", "--kms-location", "--kms-project",
+    "--config", "--flags-file", "--package-path", "--packages", "--kms-key", "--kms-keyring", "--kms-location",
+    "--kms-project",
 )  # fmt: skip
 """Flags that set no field by themselves alone."""
 
@@ -111,8 +119,8 @@ NOT_SENT = {
     **dict.fromkeys(
         (
             "--account", "--access-token-file", "--billing-project", "--configuration", "--flatten", "--format",
-            "--impersonate-service-account", "--log-http", "--quiet", "-q", "--trace-token", "--user-output-enabled",
-            "--verbosity",
+            "--http-timeout", "--impersonate-service-account", "--log-http", "--quiet", "-q", "--trace-email",
+            "--trace-token", "--universe-domain", "--user-output-enabled", "--verbosity",
         ),
         "not sent: it is for gcloud itself",
     ),
@@ -123,3 +131,17 @@ WITHOUT_VALUE = {
     "--async", "--stream-logs", "--enable-web-access", "--log-http", "--quiet", "-q", "--user-output-enabled",
 }  # fmt: skip
 """Flags that stand alone, or take their value after `=` only."""
+
+KNOWN = (*FLAGS, *SPECIAL, *NOT_SENT)
+"""All flags."""
+
+
+def full_name(name: str) -> str | None:
+    """Return the flag that is written whole or as a beginning which no other flag has; None for no such flag.
+
+    Only whole words of a flag are left out (`--module` for `--module-name`): a slip of the pen is no abbreviation.
+    """
+    if name in KNOWN:
+        return name
+    found = [known for known in KNOWN if name.startswith("--") and known.startswith(f"{name}-")]
+    return found[0] if len(found) == 1 else None

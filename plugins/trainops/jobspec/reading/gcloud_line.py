@@ -9,14 +9,18 @@ from typing import Any
 
 from trainops.errors import ConfigError
 from trainops.jobspec.notes import Note
-from trainops.jobspec.reading.gcloud_flags import FLAGS, NOT_SENT, SPECIAL, WITHOUT_VALUE, listed
+from trainops.jobspec.reading.fields import parse_fields
+from trainops.jobspec.reading.flags_file import flag_words
+from trainops.jobspec.reading.gcloud_flags import FLAGS, KNOWN, NOT_SENT, WITHOUT_VALUE, full_name, listed
+from trainops.jobspec.reading.gcloud_script import find_submission
 from trainops.jobspec.reading.held_job import HeldJob
-from trainops.jobspec.reading.shell import UNSET, commands
+from trainops.jobspec.reading.shell import Script, read_script
+from trainops.jobspec.reading.untold import is_untold, settled, untold_error, written
 
-_GROUPS = {"ai-platform", "ml-engine"}
-_COMMAND = ["jobs", "submit", "training"]
 _COMMENT_LINE = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
-_GCLOUD = re.compile(r"^[ \t]*(?:[$!%][ \t]*)?(?:\w+=\S*[ \t]+)*gcloud\s", re.MULTILINE)
+_GCLOUD = re.compile(r"^[ \t]*(?:[$!%@(>][ \t]*)?(?:(?:do|then|else|sudo|time|\w+=\S*)[ \t]+)*gcloud\s", re.MULTILINE)
+_INPUT = re.compile(r"^[ \t]*training_?[iI]nput[ \t]*:", re.MULTILINE)
+_NO_COMMAND = "not read: the line before ends without a backslash, so the command ends there"
 
 ReadConfig = Callable[[str], Any]
 
@@ -26,21 +30,62 @@ def is_command_line(text: str) -> bool:
     return _GCLOUD.search(_COMMENT_LINE.sub("", text)) is not None
 
 
-def read_command_line(text: str, source: str, read_config: ReadConfig) -> HeldJob:
+def read_command_line(
+    text: str, source: str, read_config: ReadConfig, known: Mapping[str, str] | None = None
+) -> HeldJob:
     """Return the job that the command submits.
 
-    :param read_config: reads the file that --config names.
+    :param read_config: reads the file that --config or --flags-file names, unless the script itself writes it.
+    :param known: variables that are set outside of the text.
     :raises ConfigError: no such command or several, an unknown flag, a variable whose value the text does not tell.
     """
-    words, others = _submission(text, source)
-    line = _Line(source, words)
-    if others:
-        line.note("(other commands)", others, "not read: only the command that submits the job is")
+    return read_commands(_script(text, source, known), source, read_config)
+
+
+def read_written_config(text: str, source: str) -> HeldJob | None:
+    """Return the job in the only config that a script without the command writes; None when it writes none.
+
+    :raises ConfigError: a variable in it is not told.
+    """
+    if "<<" not in text or not _INPUT.search(text):
+        return None
+    configs = [(name, body) for name, body in _script(text, source, None).files.items() if _INPUT.search(body)]
+    if len(configs) != 1:
+        return None
+    [(name, body)] = configs
+    fields, notes = settled(_wrapped(parse_fields(body, name), name, source), source)
+    return HeldJob(fields, f"the file {name} that the script writes", notes)
+
+
+def _script(text: str, source: str, known: Mapping[str, str] | None) -> Script:
+    try:
+        return read_script(text, known)
+    except ValueError as error:
+        raise ConfigError(f"cannot be read as a shell command: {error}", source=source) from error
+
+
+def read_commands(script: Script, source: str, read_config: ReadConfig) -> HeldJob:
+    """Return the job that the only submitting command of a script describes.
+
+    :raises ConfigError: as `read_command_line`.
+    """
+    submission = find_submission(script.commands, source)
+
+    def read(name: str) -> Any:
+        text = script.file(name)
+        return read_config(name) if text is None else parse_fields(text, name)
+
+    line = _Line(source, submission.words, submission.arguments, read)
+    if submission.lost:
+        line.note("(after the command)", submission.lost, _NO_COMMAND)
+    if submission.others:
+        line.note("(other commands)", submission.others, "not read: only the command that submits the job is")
     line.parse()
-    _merge_config(line, read_config)
+    _merge_config(line)
     _merge_packages(line)
     _merge_kms_key(line)
-    return HeldJob(line.body, "a gcloud command line", line.notes, tuple(line.to_package))
+    body, notes = settled(line.body, source)
+    return HeldJob(body, "a gcloud command line", [*line.notes, *notes], tuple(line.to_package))
 
 
 @dataclass
@@ -49,49 +94,61 @@ class _Line:
 
     source: str
     words: list[str]
+    arguments: list[str]
+    read_config: ReadConfig
     values: dict[str, str] = field(default_factory=dict)
+    flags_files: set[str] = field(default_factory=set)
     body: dict[str, Any] = field(default_factory=lambda: {"trainingInput": {}})
     notes: list[Note] = field(default_factory=list)
     to_package: list[str] = field(default_factory=list)
 
     def parse(self) -> None:
-        """Sort the words into job id, flags and the program's arguments."""
-        own, arguments = _split(self.words, "--")
-        named = bool(own) and not own[0].startswith("-")  # only the job's name may be filled in by the shell
-        self._check_values_known([*own[int(named) :], *arguments])
+        """Sort the words into job id and flags; a file of flags stands for the flags in it."""
+        own = list(self.words)
         while own:
             word = own.pop(0)
             if word.startswith("-"):
                 self._flag(word, own)
-            elif "jobId" in self.body:
-                raise self.error("", "two names of the job", word, step="program arguments stand after --")
+            elif "jobId" not in self.body:
+                self.body["jobId"] = word
+            elif is_untold(word):
+                raise untold_error([word], self.source)
             else:
-                self._name(word)
-        if arguments:
-            self.body["trainingInput"]["args"] = arguments
-
-    def _name(self, word: str) -> None:
-        self.body["jobId"] = word.replace(UNSET, "")
-        if UNSET in word:
-            self.note("job.jobId", self.body["jobId"], "the shell would fill it in; it stands as it is", "displayName")
+                raise self.error("", "two names of the job", word, step="program arguments stand after --")
+        if self.arguments:
+            self.body["trainingInput"]["args"] = self.arguments
 
     def _flag(self, word: str, rest: list[str]) -> None:
-        name, equals, value = word.partition("=")
-        if name.startswith("--no-") and f"--{name[5:]}" in WITHOUT_VALUE:
-            name, equals, value = f"--{name[5:]}", "=", "false"
-        if name not in FLAGS and name not in NOT_SENT and name not in SPECIAL:
-            raise self.error(
-                name, "unknown flag", name, [*FLAGS, *SPECIAL, *NOT_SENT], "the program's own arguments stand after --"
-            )
+        given, equals, value = word.partition("=")
+        if given.startswith("--no-") and f"--{given[5:]}" in WITHOUT_VALUE:
+            given, equals, value = f"--{given[5:]}", "=", "false"
+        name = full_name(given)
+        if name is None:
+            raise self.error(given, "unknown flag", given, KNOWN, "the program's own arguments stand after --")
+        if name != given:
+            self.note(given, None, f"read as {name}")
         if not equals:
             value = "true" if name in WITHOUT_VALUE else self._next(name, rest)
+        if name == "--flags-file":
+            if value in self.flags_files:
+                raise self.error(name, "this file was read before", value, step="name each file of flags once")
+            self.flags_files.add(value)
+            rest[:0] = flag_words(self.file(name, value), value, self.source)
+            self.note(name, value, "read: its flags count here")
+            return
         if name in self.values:
-            self.note(name, self.values[name], "stands twice, and the last one counts")
+            self.note(name, written(self.values[name]), "stands twice, and the last one counts")
         self.values[name] = value
         if name in FLAGS:
             self._set(name, value)
         elif name in NOT_SENT:
-            self.note(name, value, NOT_SENT[name])
+            self.note(name, written(value), NOT_SENT[name])
+
+    def file(self, name: str, file: str) -> Any:
+        """Return what the file holds that the flag `name` names."""
+        if is_untold(file):
+            raise untold_error([file], self.source, name)
+        return self.read_config(file)
 
     def _next(self, name: str, rest: list[str]) -> str:
         if not rest or rest[0].startswith("--"):
@@ -103,19 +160,13 @@ class _Line:
         try:
             value = flag.read(text)
         except ValueError as error:
-            raise self.error(name, str(error), text) from None
+            if not is_untold(text):
+                raise self.error(name, str(error), text) from None
+            value = text  # named with all others that are not told
         inner = self.body
         for part in flag.path[:-1]:
             inner = inner.setdefault(part, {})
         inner[flag.path[-1]] = value
-
-    def _check_values_known(self, words: Sequence[str]) -> None:
-        unknown = [word for word in words if UNSET in word]
-        if unknown:
-            raise self.error(
-                "", f"the value of a shell variable is not told: {', '.join(unknown)}".replace(UNSET, ""),
-                step="put it in place, or set it in the lines before the command",
-            )  # fmt: skip
 
     def note(self, name: str, value: Any, text: str, target: str = "") -> None:
         """Note what became of a flag that is not sent as it is."""
@@ -128,70 +179,25 @@ class _Line:
         return ConfigError(problem, source=self.source, key=name, value=value, allowed=allowed, next_step=step)
 
 
-def _submission(text: str, source: str) -> tuple[list[str], list[str]]:
-    """Return the words after `jobs submit training`, and the names of the other commands of the text."""
-    try:
-        every = commands(text)
-    except ValueError as error:
-        raise ConfigError(f"cannot be read as a shell command: {error}", source=source) from error
-    found = [words for words in every if _is_gcloud(words)]
-    jobs = [after for words in found if (after := _after_command(words)) is not None]
-    if len(jobs) == 1:
-        others = [words[0].replace(UNSET, "") for words in every if not (_is_gcloud(words) and _after_command(words))]
-        return jobs[0], others
-    raise ConfigError(
-        f"{len(jobs)} commands submit a training job" if jobs else "no command submits a training job",
-        source=source,
-        value=None if jobs else " ".join(found[0][:6]).replace(UNSET, "") if found else None,
-        next_step="give one `gcloud ai-platform jobs submit training ...`",
-    )
-
-
-def _is_gcloud(words: Sequence[str]) -> bool:
-    rest = words[1:] if words[:1] in (["$"], ["!"], ["%"]) else words
-    return rest[:1] in (["gcloud"], ["!gcloud"])
-
-
-def _after_command(words: list[str]) -> list[str] | None:
-    """Return what follows the command, with the flags that stand between its words."""
-    wanted: list[str | set[str]] = [_GROUPS, *_COMMAND]
-    flags: list[str] = []
-    rest = words[words.index("gcloud") + 1 :] if "gcloud" in words else words[1:]
-    while wanted and rest:
-        word, rest = rest[0], rest[1:]
-        if word.startswith("-"):
-            takes_next = "=" not in word and word not in WITHOUT_VALUE
-            flags += [word, *rest[:1]] if takes_next else [word]
-            rest = rest[1:] if takes_next else rest
-        elif word in wanted[0] if isinstance(wanted[0], set) else word == wanted[0]:
-            wanted.pop(0)
-        elif word not in {"alpha", "beta"}:
-            return None
-    if wanted:
-        return None
-    own, arguments = _split(rest, "--")
-    return [*own, *flags, *(["--", *arguments] if arguments else [])]
-
-
-def _split(words: Sequence[str], at: str) -> tuple[list[str], list[str]]:
-    place = words.index(at) if at in words else len(words)
-    return list(words[:place]), list(words[place + 1 :])
-
-
-def _merge_config(line: _Line, read_config: ReadConfig) -> None:
+def _merge_config(line: _Line) -> None:
     """Put the fields of --config below those of the command line, which count where both set one."""
     name = line.values.get("--config")
     if name is None:
         return
-    config = read_config(name)
-    if not isinstance(config, Mapping):
-        raise line.error("--config", "a mapping of fields is expected", name, step="begin it with trainingInput:")
-    if "training_input" in config:
-        config = {("trainingInput" if key == "training_input" else key): value for key, value in config.items()}
-    elif "trainingInput" not in config:
-        config = {"trainingInput": config}
+    config = _wrapped(line.file("--config", name), name, line.source)
     line.body = _merged(config, line.body, name, "", line)
     line.note("--config", name, "read, and merged with the command line")
+
+
+def _wrapped(config: Any, name: str, source: str) -> dict[str, Any]:
+    """Return the fields of a config as the body of a job."""
+    if not isinstance(config, Mapping):
+        step = "begin it with trainingInput:"
+        problem = "a mapping of fields is expected"
+        raise ConfigError(problem, source=source, key="--config", value=name, next_step=step)
+    if "training_input" in config:
+        return {("trainingInput" if key == "training_input" else key): value for key, value in config.items()}
+    return dict(config) if "trainingInput" in config else {"trainingInput": config}
 
 
 def _merged(below: Any, above: Any, file: str, path: str, line: _Line) -> Any:
@@ -210,10 +216,10 @@ def _merge_packages(line: _Line) -> None:
     """Take packages that lie in a bucket; what gcloud would have packaged or uploaded is for the user to do."""
     given = listed(line.values.get("--packages", ""))
     uploaded = [uri for uri in given if uri.startswith("gs://")]
-    line.to_package = [name for name in given if name not in uploaded]
+    line.to_package = [written(name) for name in given if name not in uploaded]
     folder = line.values.get("--package-path")
     if folder is not None:
-        line.to_package.insert(0, folder)
+        line.to_package.insert(0, written(folder))
     if uploaded:
         line.body["trainingInput"]["packageUris"] = uploaded
 

@@ -17,9 +17,11 @@ class HeldJob:
     :param form: what the text was read as, for people.
     :param notes: what became of words that are no fields of a job.
     :param to_package: local folders and files that gcloud would have packaged and uploaded.
+    :param name: name of what holds the job, for one that names none itself; may be empty.
     """
 
     fields: Mapping[str, Any]
     form: str
     notes: list[Note] = field(default_factory=list)
     to_package: tuple[str, ...] = ()
+    name: str = ""

@@ -1,4 +1,4 @@
-"""The text of a training job: YAML, JSON with comments, Pulumi's output, or a gcloud command line."""
+"""The text of a training job: YAML, JSON with comments, Pulumi's output, gcloud command lines, notebooks, Python."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from trainops.errors import ConfigError
-from trainops.jobspec.reading.commented_json import looks_like_json, parse_commented_json
-from trainops.jobspec.reading.gcloud_line import is_command_line, read_command_line
+from trainops.jobspec.reading.dialects import as_shell
+from trainops.jobspec.reading.fields import parse_fields
+from trainops.jobspec.reading.gcloud_line import is_command_line, read_command_line, read_written_config
 from trainops.jobspec.reading.held_job import HeldJob
+from trainops.jobspec.reading.notebook import code_cells, read_notebook
 from trainops.jobspec.reading.pulumi import job_resource
-from trainops.validation import parse_yaml
+from trainops.jobspec.reading.python_job import check_no_program, parsed_program, read_program
 
 
 def read_job(text: str, source: str, read_file: Callable[[str], str]) -> HeldJob:
@@ -22,26 +24,31 @@ def read_job(text: str, source: str, read_file: Callable[[str], str]) -> HeldJob
     """
     if not text.strip():
         raise ConfigError("is empty", source=source, next_step="give a TrainingInput, or a gcloud command line")
-    if is_command_line(text):
-        return read_command_line(text, source, lambda name: parse_fields(read_file(name), name))
-    data = parse_fields(text, source)
+
+    def read_config(name: str) -> Any:
+        return parse_fields(read_file(name), name)
+
+    cells = code_cells(text)
+    if cells is not None:
+        return read_notebook(cells, source, read_config)
+    program = parsed_program(text, source)
+    if program is not None:
+        return read_program(program, source, read_config)
+    script = as_shell(text)
+    if is_command_line(script):
+        return read_command_line(script, source, read_config)
+    config = read_written_config(script, source)
+    if config is not None:
+        return config
+    try:
+        data = parse_fields(text, source)
+    except ConfigError:
+        check_no_program(text, source)
+        raise
     resource = job_resource(data, source)
     if resource is not None:
-        return HeldJob(resource.fields, f"the Pulumi resource {resource.name}")
+        return HeldJob(resource.fields, f"the Pulumi resource {resource.name}", name=resource.name.rpartition("::")[2])
     return HeldJob(data, "a config")
 
 
-def parse_fields(text: str, source: str) -> Any:
-    """Return what YAML or JSON text holds; JSON may have comments and trailing commas.
-
-    :raises ConfigError: neither, or a key stands twice.
-    """
-    if not looks_like_json(text):
-        return parse_yaml(text, source=source)
-    try:
-        return parse_commented_json(text, source)
-    except ConfigError as error:
-        try:
-            return parse_yaml(text, source=source)  # {scaleTier: BASIC} is YAML
-        except ConfigError:
-            raise error from None
+__all__ = ["parse_fields", "read_job"]

@@ -29,6 +29,7 @@ def test_the_job_is_found_among_the_resources_of_a_preview() -> None:
     held = read_job(preview(stack, bucket, state("train", JOB), state("train", JOB)), "preview.json", str)
     assert held.fields == {"jobId": "job_1", "trainingInput": INPUT}
     assert held.form == "the Pulumi resource urn:pulumi:dev::p::google-native:ml/v1:Job::train"
+    assert held.name == "train"
 
 
 def test_an_exported_stack_and_a_program_in_yaml_are_read_too() -> None:

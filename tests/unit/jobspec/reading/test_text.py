@@ -66,6 +66,28 @@ def test_no_text_ends_in_anything_but_a_job_or_a_config_error(text: str) -> None
         assert parse_training_input(read_job(text, "job", str).fields, "job").source == "job"
 
 
+FRAMES = (
+    "import x\ninputs = {}\nml.projects().jobs().create(body={{'trainingInput': inputs}})\n",
+    "import x\nos.system({!r})\n",
+    "MLEngineTrainingOperator({})\n",
+    "gcloud ai-platform jobs submit training j --config c <<EOF\n{}\nEOF\n",
+    '{{"cells": [{{"cell_type": "code", "source": "{}"}}]}}',
+    "```\ngcloud ai-platform jobs submit training {}\n```\n",
+    "a:\n\tgcloud ai-platform jobs submit training {}\nB = $(A)\n",
+)
+
+
+@given(st.sampled_from(FRAMES), st.text(alphabet="ab{}[]\":,'#/*\\$()`|>&; \n-=%+.f0!<E\t"))
+@example(FRAMES[0], "a['b'] = a")
+@example(FRAMES[0], "'%(a)s' % 1")
+@example(FRAMES[0], "'{a.b[0]}'.format(a=1)")
+@example(FRAMES[2], "**{1: 2}")
+def test_no_program_script_or_notebook_ends_in_anything_but_a_job_or_a_config_error(frame: str, text: str) -> None:
+    with suppress(ConfigError):
+        held = read_job(frame.format(text), "job", lambda name: "")
+        assert parse_training_input(held.fields, "job").source == "job"
+
+
 @pytest.mark.parametrize("text", ["{,}", "[,]", '{"scaleTier": "BASIC",,}'])
 def test_a_comma_that_follows_no_value_is_an_error(text: str) -> None:
     with pytest.raises(ConfigError, match="broken JSON"):
