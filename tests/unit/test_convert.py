@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from trainops.cli import main
 from trainops.commands.conversion import Target, converted
+from trainops.jobspec.installation import installed_packages
 from trainops.jobspec.reading.held_job import HeldJob
 from trainops.settings import project_root
 
@@ -127,6 +128,34 @@ def test_every_field_that_was_given_has_a_row(convert: Convert) -> None:
     assert "machines: 1 x n1-standard-8, 9 x n1-highcpu-16, 3 x n1-highmem-8\nGPUs: 1 x NVIDIA_TESLA_V100" in stderr
 
 
+def test_the_price_of_the_seed_job_stands_below_its_machines_on_stderr(convert: Convert) -> None:
+    # Worked out by hand in jobspec/test_cost.py.
+    code, stdout, stderr = convert(REST)
+    assert code == 0
+    assert "$" not in stdout
+    price = stderr.split("GPUs: ")[1]
+    assert "  1 x n1-standard-8 with 1 x NVIDIA_TESLA_V100      $3.32  $1.74\n" in price
+    assert "  9 x n1-highcpu-16                                 $6.11  $2.81\n" in price
+    assert "  3 x n1-highmem-8                                  $1.71  $0.79\n" in price
+    assert "  all pools                                        $11.14  $5.33\n" in price
+    assert "this job pays: on demand, $11.14 per hour\nat most $1,870.85 " in price
+    assert "us-central1, 2026-07-30" in price
+
+
+def test_a_machine_without_price_is_told_and_the_job_is_written(convert: Convert) -> None:
+    code, stdout, stderr = convert("trainingInput: {scaleTier: CUSTOM, masterType: a4-highgpu-8g}", *OPTIONS)
+    assert code == 0, stderr
+    assert json.loads(stdout)
+    assert "  1 x a4-highgpu-8g with 8 x NVIDIA_B200    unknown  unknown\n" in stderr
+    assert "this job pays: unknown: no price of a4-highgpu-8g\n" in stderr
+
+
+def test_a_refused_job_has_no_price(convert: Convert) -> None:
+    code, _, stderr = convert("trainingInput: {scaleTier: CUSTOM, masterType: complex_model_m}")
+    assert code == 2
+    assert "price" not in stderr
+
+
 def test_yaml_writes_the_same_job_without_references(convert: Convert) -> None:
     _, as_json, _ = convert(REST)
     _, as_yaml, _ = convert(REST, "--output", "yaml")
@@ -150,8 +179,8 @@ def test_the_options_complete_a_partial_config(convert: Convert) -> None:
     assert code == 0, stderr
     pool = json.loads(stdout)["jobSpec"]["workerPoolSpecs"][0]
     assert pool["machineSpec"] == {"machineType": "n1-highcpu-16"}
-    assert pool["pythonPackageSpec"]["pythonModule"] == "trainer.task"
-    assert pool["pythonPackageSpec"]["packageUris"] == ["gs://b/p.tar.gz"]
+    assert pool["containerSpec"]["command"][3] == "trainer.task"
+    assert installed_packages(pool["containerSpec"]) == ("gs://b/p.tar.gz",)
 
 
 def test_an_option_goes_before_the_file_and_says_so(convert: Convert) -> None:
@@ -191,10 +220,14 @@ def test_the_config_of_a_command_line_lies_beside_it(convert: Convert, tmp_path:
 
 def test_hyperparameters_become_a_tuning_job(convert: Convert) -> None:
     params = "[{parameterName: lr, type: DOUBLE, minValue: 0.1, maxValue: 1.0}]"
-    tuning = f"{{goal: MAXIMIZE, hyperparameterMetricTag: accuracy, maxTrials: 4, params: {params}}}"
+    tuning = (
+        f"{{goal: MAXIMIZE, hyperparameterMetricTag: accuracy, maxTrials: 4, maxParallelTrials: 2, params: {params}}}"
+    )
     code, stdout, stderr = convert(f"trainingInput: {{hyperparameters: {tuning}}}", *OPTIONS)
     assert code == 0, stderr
     assert {"studySpec", "trialJobSpec"} <= set(json.loads(stdout))
+    assert "  1 x n1-standard-4      $0.25  $0.12\n  2 trials at once       $0.49  $0.24\n" in stderr
+    assert "this job pays: on demand, $0.49 per hour\nat most $164.83 if all 4 trials run until " in stderr
 
 
 def test_the_environment_says_which_images_and_substitutes(convert: Convert, configs: Path) -> None:
@@ -211,7 +244,10 @@ def test_the_environment_says_which_images_and_substitutes(convert: Convert, con
 def image(done: tuple[int, str, str]) -> Any:
     code, stdout, stderr = done
     assert code == 0, stderr
-    return json.loads(stdout)["jobSpec"]["workerPoolSpecs"][0]["pythonPackageSpec"]["executorImageUri"]
+    pool = json.loads(stdout)["jobSpec"]["workerPoolSpecs"][0]
+    return (
+        pool["containerSpec"]["imageUri"] if "containerSpec" in pool else pool["pythonPackageSpec"]["executorImageUri"]
+    )
 
 
 def test_without_any_environment_the_jobs_own_images_serve(
@@ -249,3 +285,21 @@ def test_a_file_that_is_missing_or_no_text_is_refused(convert: Convert, tmp_path
     assert main(["convert", str(tmp_path / "none.yaml")]) == 2
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
     assert main(["convert", str(tmp_path / "binary")]) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "file", "name"),
+    [
+        ("trainingInput: {scaleTier: BASIC}", "-", "converted"),
+        ("trainingInput: {scaleTier: BASIC}", "my_job.yaml", "my_job"),
+        ("gcloud ai-platform jobs submit training j_1 --scale-tier basic", "submit.sh", "j_1"),
+        ("resources: {train: {type: t, properties: {trainingInput: {scaleTier: BASIC}}}}", "Pulumi.yaml", "train"),
+        ("resources: {train: {properties: {jobId: j, trainingInput: {scaleTier: BASIC}}}}", "Pulumi.yaml", "j"),
+    ],
+)
+def test_a_job_is_named_after_its_id_else_after_what_holds_it(
+    convert: Convert, text: str, file: str, name: str
+) -> None:
+    code, stdout, stderr = convert(text, *OPTIONS, file=file)
+    assert code == 0, stderr
+    assert json.loads(stdout)["displayName"] == name

@@ -9,6 +9,7 @@ from pathlib import PurePath
 from typing import Any
 
 from trainops.errors import ConfigError
+from trainops.jobspec.cost import JobCost, job_cost
 from trainops.jobspec.notes import Note
 from trainops.jobspec.pools import ROLES
 from trainops.jobspec.reading.held_job import HeldJob
@@ -52,6 +53,7 @@ class Conversion:
 
     :param job: the CustomJob, or the HyperparameterTuningJob; None when something is refused.
     :param notes: a row for every field that was looked at.
+    :param cost: what the job costs; None when something is refused.
     :param not_looked_at: fields that were given, and depend on one that is refused.
     """
 
@@ -60,6 +62,7 @@ class Conversion:
     job: dict[str, Any] | None = None
     accelerators: dict[str, int] = field(default_factory=dict)
     machines: dict[str, int] = field(default_factory=dict)
+    cost: JobCost | None = None
     not_looked_at: dict[str, Any] = field(default_factory=dict)
     _stand_ins: set[str] = field(default_factory=set)
 
@@ -95,16 +98,15 @@ def converted(held: HeldJob, options: Mapping[str, Any], source: str, target: Ta
     _complete(fields, options, conversion)
     given = dict(fields)
     _refuse_packaging(held, options, fields, source, conversion)
-    _translate(fields, source, target, conversion)
+    _translate(fields, _display_name(fields, source, held.name), source, target, conversion)
     if conversion.refusals:
         conversion.look_for_rest(given)
     return conversion
 
 
-def _translate(fields: dict[str, Any], source: str, target: Target, conversion: Conversion) -> None:
+def _translate(fields: dict[str, Any], name: str, source: str, target: Target, conversion: Conversion) -> None:
     take_images = target.images_replace_runtime or _value(fields, "runtimeVersion") is None
     images = target.images if take_images else Images()
-    name = _display_name(fields, source)
     for _ in range(_MOST_REFUSALS):
         try:
             translation = _translated(fields, name, source, target, images)
@@ -172,10 +174,14 @@ def _refuse_packaging(
     conversion.stand_in(fields, "packageUris", _HOLES["packageUris"])
 
 
-def _display_name(fields: Mapping[str, Any], source: str) -> str:
+def _display_name(fields: Mapping[str, Any], source: str, holder: str) -> str:
     body = fields.get("job")
     given = _value(body, "jobId") if isinstance(body, Mapping) else None
-    return given if isinstance(given, str) else PurePath(source).stem[:_LONGEST_NAME] or "converted"
+    if isinstance(given, str):
+        return given
+    name = holder or (PurePath(source).stem if source != "stdin" else "") or "converted"
+    # A file's name may hold bytes that are no UTF-8, which no request can.
+    return name[:_LONGEST_NAME].encode("utf-8", "replace").decode()
 
 
 def _translated(fields: Mapping[str, Any], name: str, source: str, target: Target, images: Images) -> Translation:
@@ -233,6 +239,7 @@ def _finish(conversion: Conversion, translation: Translation) -> None:
     if not conversion.refusals:
         conversion.job = translation.job
         conversion.accelerators, conversion.machines = translation.accelerators, translation.machines
+        conversion.cost = job_cost(translation.job, translation.region)
 
 
 def _value(fields: Mapping[str, Any], name: str) -> Any:

@@ -14,6 +14,7 @@ import yaml
 
 from trainops.commands.conversion import Conversion, Target, converted
 from trainops.errors import ConfigError
+from trainops.jobspec.cost_report import cost_lines
 from trainops.jobspec.notes import Note
 from trainops.jobspec.reading.gcloud_flags import listed
 from trainops.jobspec.reading.text import read_job
@@ -32,9 +33,11 @@ def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "convert",
         help="show the Vertex AI job that an AI Platform training job becomes",
-        description="Print the CustomJob on stdout and what became of every field on stderr. Nothing is sent. FILE "
-        "holds a TrainingInput or a whole job (YAML or JSON, camelCase or snake_case), what `pulumi preview --json` "
-        "prints, or a `gcloud ai-platform jobs submit training` command line.",
+        description="Print the CustomJob on stdout, what became of every field and the price per hour on stderr. "
+        "Nothing is sent. FILE holds a TrainingInput or a whole job (YAML or JSON, camelCase or snake_case), what "
+        "`pulumi preview --json` prints, or a `gcloud ai-platform jobs submit training` command: alone, or in a "
+        "script, a Makefile, Markdown or a notebook. A Python program is read too, and not executed: the dict that "
+        "`projects().jobs().create` sends, or an MLEngineStartTrainingJobOperator.",
     )
     parser.add_argument("file", metavar="FILE", help="the job; - for stdin")
     parser.add_argument("--module", metavar="M", help="Python module to run, such as trainer.task")
@@ -45,7 +48,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the job on stdout and the table of its fields on stderr; return 2 when something is refused."""
+    """Print the job on stdout, the table of its fields and its price on stderr; return 2 when something is refused."""
     source = "stdin" if args.file == "-" else args.file
     text = _decoded(sys.stdin.buffer.read(), source) if args.file == "-" else _read(Path(args.file), source)
     folder = Path() if args.file == "-" else Path(args.file).parent
@@ -77,7 +80,11 @@ def _decoded(data: bytes, source: str) -> str:
 
 def _beside(folder: Path, name: str) -> Path:
     """Find the file of --config: where gcloud would be run, else beside the script."""
-    return Path(name) if Path(name).exists() else folder / name
+    try:
+        here = Path(name).exists()
+    except OSError:  # such as a name that is too long, which reading tells
+        here = False
+    return Path(name) if here else folder / name
 
 
 def _target(name: str | None) -> Target:
@@ -102,6 +109,8 @@ def _report(conversion: Conversion, form: str) -> str:
         for what, counts in (("machines", conversion.machines), ("GPUs", conversion.accelerators)):
             shown = ", ".join(f"{count} x {kind}" for kind, count in counts.items()) or "none"
             lines += ["", f"{what}: {shown}"] if what == "machines" else [f"{what}: {shown}"]
+    if conversion.cost is not None:
+        lines += ["", *cost_lines(conversion.cost)]
     lines += ["", *(f"refused: {error}" for error in conversion.refusals)] if conversion.refusals else []
     return "\n".join(lines)
 
@@ -119,7 +128,10 @@ def _row(note: Note) -> tuple[str, str, str, str]:
 
 
 def _value(value: Any) -> str:
-    shown = "" if value is None else json.dumps(value, default=str, ensure_ascii=False)
+    try:
+        shown = "" if value is None else json.dumps(value, default=str, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):  # a date as a key, an alias of itself, nested too deep
+        shown = f"a {type(value).__name__}"
     return shown if len(shown) <= _SHOWN_VALUE else f"{shown[: _SHOWN_VALUE - 3]}..."
 
 

@@ -6,6 +6,7 @@ import argparse
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from trainops.config.machines import provisioning
 from trainops.config.plan import RunPlan
 from trainops.config.resolve import resolve
 from trainops.errors import ConfigError
+from trainops.jobspec.cost import JobCost, job_cost
+from trainops.jobspec.cost_report import cost_json, cost_lines, money_json
 from trainops.jobspec.translate import Translation
 from trainops.settings import Settings, load_settings
 from trainops.steps.start import JobRequest, attempt_body, frozen_spec, translate_request
@@ -28,13 +31,17 @@ TASK = "submit_training"
 """Task whose job is shown; its name stands in labels and keys."""
 
 
+_OTHER_JOB = "the job that makes the tokens"
+"""A run's second job, of minutes, and only when the tokens are new; the price is the training job's."""
+
+
 def add_parser(subparsers: Any) -> None:
     """Add the command's arguments."""
     parser = subparsers.add_parser(
         "plan",
-        help="show the job that a run of an experiment would send, its GPUs and machines",
-        description="Show the job that a run triggered now would send to Vertex AI. Nothing is sent or staged: what "
-        "only a run can know stands in capitals.",
+        help="show the job that a run of an experiment would send, its GPUs, machines and price",
+        description="Show the job that a run triggered now would send to Vertex AI, and its price. Nothing is sent or "
+        "staged: what only a run can know stands in capitals.",
     )
     parser.add_argument("experiment", metavar="EXPERIMENT", help="name of a file in experiments/")
     parser.add_argument("--conf", metavar="JSON", default="{}", help="conf of the run, or @FILE that holds it")
@@ -43,14 +50,17 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the job, its machines and the notes of the translation on stdout."""
+    """Print the job, its machines, its price and the notes of the translation on stdout."""
     from trainops.steps.preflight import preflight  # reads files and packages the trainer
 
     settings = load_settings(args.env)
     plan = resolve(args.experiment, read_conf(args.conf), run_now(args.experiment), settings)
     preflight(plan, settings)
-    shown = described(plan, settings)
-    print(json.dumps(shown, indent=2) if args.output == "json" else _text(shown))
+    translation = training_preview(plan, settings)
+    cost = job_cost(translation.job, translation.region)
+    shown = described(plan, translation, cost)
+    lines = cost_lines(cost, free_here=settings.credentials == "anonymous", deadline_hours=_deadline_hours(plan))
+    print(json.dumps(shown, indent=2) if args.output == "json" else _text(shown, lines))
     return 0
 
 
@@ -69,9 +79,9 @@ def read_conf(text: str) -> Mapping[str, Any]:
     return conf
 
 
-def described(plan: RunPlan, settings: Settings) -> dict[str, Any]:
-    """Return the training job of `plan` with notes, GPUs, machines, pools and the plan itself."""
-    translation = training_preview(plan, settings)
+def described(plan: RunPlan, translation: Translation, cost: JobCost) -> dict[str, Any]:
+    """Return the training job of `plan` with notes, GPUs, machines, pools, price and the plan itself."""
+    deadline = _deadline_hours(plan)
     pools = load_gpu_pools().ask(translation.accelerators, translation.region, provisioning(translation.job))
     return {
         "experiment": plan.experiment,
@@ -82,6 +92,12 @@ def described(plan: RunPlan, settings: Settings) -> dict[str, Any]:
         "gpus": dict(translation.accelerators),
         "machines": dict(translation.machines),
         "pools": pools,
+        "price": {
+            **cost_json(cost),
+            "not_included": [*cost.not_included, _OTHER_JOB],
+            "deadline_hours": deadline,
+            "at_most_until_deadline": money_json(cost.at_most(Decimal(str(deadline)))),
+        },
         "notes": [
             {key: getattr(note, key) for key in ("field", "value", "verdict", "target", "text")}
             for note in translation.notes
@@ -115,6 +131,11 @@ def training_preview(plan: RunPlan, settings: Settings) -> Translation:
     return replace(translation, job=attempt_body(frozen_spec(translation), folder, 1, 1))
 
 
+def _deadline_hours(plan: RunPlan) -> float:
+    """Hours from its start after which a run's training ends: attempts may follow each other in all of them."""
+    return plan.max_waiting_hours + plan.max_running_hours
+
+
 def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
@@ -122,7 +143,7 @@ def _read(path: Path) -> str:
         raise ConfigError(f"cannot be read: {error}", source=CONF, key="--conf", value=f"@{path}") from error
 
 
-def _text(shown: Mapping[str, Any]) -> str:
+def _text(shown: Mapping[str, Any], price: list[str]) -> str:
     counts = {key: ", ".join(f"{count} x {kind}" for kind, count in shown[key].items()) for key in ("gpus", "machines")}
     lines = [
         f"run key    {shown['run_key']}",
@@ -131,6 +152,10 @@ def _text(shown: Mapping[str, Any]) -> str:
         f"GPUs       {counts['gpus'] or 'none'}",
         f"machines   {counts['machines']}",
         f"pools      {', '.join(f'{count} of {name}' for name, count in shown['pools'].items()) or 'none'}",
+        "",
+        "# the price of the training job",
+        *price,
+        f"{_OTHER_JOB} is not counted",
         "",
         "# notes of the translation",
         *(_note(note) for note in shown["notes"]),
