@@ -87,8 +87,9 @@ class ConfigError(TrainopsError):
         if self.allowed:
             shown = ", ".join(self.allowed[:30]) + (", ..." if len(self.allowed) > 30 else "")
             parts.append(f"allowed: {shown}")
-        if self.nearest is not None and self.nearest != self.value:
-            parts.append(f"did you mean {self.nearest!r}?")
+        nearest = self.nearest
+        if nearest is not None and nearest != self.value:
+            parts.append(f"did you mean {nearest!r}?")
         if self.next_step:
             parts.append(self.next_step)
         return "; ".join(parts)

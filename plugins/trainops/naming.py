@@ -32,6 +32,13 @@ EXPERIMENT_LENGTH = LABEL_LENGTH - len("-yyyymmddthhmm-00000000")
 """Longest experiment name, so that a run key is a label value without cutting: 40."""
 
 MANAGED_BY = "trainops"
+
+ATTEMPT_LABELS = ("spec-hash", "generation", "attempt")
+"""Keys of the labels that a job gets after its translation."""
+
+CONTROL_VARIABLE = "TRAINOPS_CONTROL_URI"
+"""Environment variable that every replica gets after the translation: where the trainer looks for orders."""
+
 _EXPERIMENT = re.compile(r"[a-z](?:[a-z0-9_]*[a-z0-9])?")
 _NOT_LABEL = re.compile(r"[^a-z0-9_-]+")
 
@@ -79,9 +86,9 @@ def job_key(run: str, task: str, map_index: int = -1) -> str:
 
 
 def label_value(text: str) -> str:
-    """Make `text` a label value; one that is too long keeps its head and gains a hash, so that it stays distinct."""
+    """Make `text` a label value; one that had to be changed or cut gains a hash, so that it stays distinct."""
     value = _NOT_LABEL.sub("-", text.lower())
-    if len(value) <= LABEL_LENGTH:
+    if value == text and len(value) <= LABEL_LENGTH:
         return value
     digest = hashlib.sha256(text.encode()).hexdigest()[:12]
     return f"{value[: LABEL_LENGTH - 13]}-{digest}"
@@ -117,6 +124,11 @@ def record_uri(work: str, experiment: str, run: str, task: str, map_index: int =
     """Object that holds the record of a job key."""
     suffix = f"-{map_index}" if map_index >= 0 else ""
     return f"{run_folder(work, experiment, run)}/{task}{suffix}.json"
+
+
+def log_position_uri(record: str, watch: str) -> str:
+    """Where a deferred task keeps how far it has told the log of its job."""
+    return f"{record.removesuffix('.json')}/log-positions/{watch}.json"
 
 
 def generation_folder(work: str, experiment: str, run: str, generation: int) -> str:

@@ -133,7 +133,7 @@ class Settings(_Strict):
         None, description="Service account to act as, or the chain that leads to it."
     )
     service_account: str | None = Field(
-        None, pattern="^[^@]+@[^@]+$", description="Service account that jobs run as; null: Vertex's own."
+        None, pattern=r"^[^@/\s]+@[^@/\s]+$", description="Service account that jobs run as; null: Vertex's own."
     )
     image: Image = Field(default_factory=lambda: Image(cpu=None, gpu=None), description="Images of the trainer.")
     substitute: Literal["allow", "warn", "refuse"] = Field(

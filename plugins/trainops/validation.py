@@ -208,9 +208,11 @@ def _literals(types: Iterable[Any], detail: ErrorDetails) -> list[str]:
 
 
 def _short(value: Any) -> Any:
-    if len(repr(value)) <= _LONGEST_VALUE:
-        return value
-    return reprlib.repr(value)
+    try:
+        whole = repr(value)
+    except (RecursionError, ValueError):  # nested too deep, or an integer of thousands of digits
+        return f"a {type(value).__name__} too large to show"
+    return value if len(whole) <= _LONGEST_VALUE else reprlib.repr(value)
 
 
 def _placed(error: ConfigError, source: str, prefix: str) -> ConfigError:

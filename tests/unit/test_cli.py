@@ -110,8 +110,8 @@ def test_plan_needs_no_network_for_the_cloud_environment(trainops: Run, configs:
     assert done.returncode == 0, done.stderr
     spec = json.loads(done.stdout)["job"]["jobSpec"]
     assert spec["serviceAccount"] == "trainops@my-project.iam.gserviceaccount.com"
-    package = spec["workerPoolSpecs"][0]["pythonPackageSpec"]
-    assert package["executorImageUri"] == "us-central1-docker.pkg.dev/my-project/trainops/trainer:0.1.0"
+    container = spec["workerPoolSpecs"][0]["containerSpec"]
+    assert container["imageUri"] == "us-central1-docker.pkg.dev/my-project/trainops/trainer:0.1.0"
 
 
 def test_the_conf_may_lie_in_a_file(trainops: Run, tmp_path: Path) -> None:
@@ -171,6 +171,16 @@ def gpus_without_an_image(configs: Path, trainer: Path) -> None:
     edit(configs, "environments/local.yaml", image={"cpu": "us-docker.pkg.dev/p/r/cpu:1", "gpu": None})
 
 
+def gpus_with_an_image_for_cpus(configs: Path, trainer: Path) -> None:
+    image = "us-docker.pkg.dev/vertex-ai/training/pytorch-xla.2-4.py310:latest"
+    edit(configs, "environments/local.yaml", image={"cpu": image, "gpu": image})
+
+
+def gpus_with_an_image_for_tpus(configs: Path, trainer: Path) -> None:
+    image = "us-docker.pkg.dev/vertex-ai/training/pytorch-tpu.2-2.cp310:latest"
+    edit(configs, "environments/local.yaml", image={"cpu": "us-docker.pkg.dev/p/r/cpu:1", "gpu": image})
+
+
 def missing_dataset(configs: Path, trainer: Path) -> None:
     edit(configs, EXPERIMENT, dataset="stdlb")
 
@@ -200,6 +210,8 @@ BROKEN: list[tuple[Callable[[Path, Path], None], list[str]]] = [
         gpus_without_an_image,
         ["stdlib_tiny.yaml: training_input.runtimeVersion", "set image.gpu in the environment local"],
     ),
+    (gpus_with_an_image_for_cpus, ["environment local: image.gpu: this prebuilt image cannot use", "pytorch-xla.2-4"]),
+    (gpus_with_an_image_for_tpus, ["environment local: image.gpu: this prebuilt image cannot use", "pytorch-tpu.2-2"]),
     (missing_dataset, ["stdlib_tiny.yaml: dataset: no such dataset", "did you mean 'stdlib'?"]),
     (path_that_is_missing, ["/no/such/folder/"]),
     (globs_that_match_nothing, ["**/*.nothing"]),

@@ -10,6 +10,7 @@ from trainops import naming
 from trainops.config.conf import CONF, HARDWARE, RunConf
 from trainops.config.gpu_pools import GpuPools
 from trainops.errors import ConfigError
+from trainops.jobspec.images import ENVIRONMENT
 from trainops.jobspec.tables.machines import CLOUD_TPU_TYPES, GPU_TYPES, TPU_NAMES
 from trainops.jobspec.training_input import TrainingInput, parse_training_input
 from trainops.jobspec.translate import Images, Translation, translate
@@ -91,6 +92,8 @@ def check_machines(
     try:
         translation = preview(spec, settings, source=source)
     except ConfigError as error:
+        if error.source == ENVIRONMENT:
+            raise moved(error, f"environment {settings.name}", error.key) from error
         raise _blamed(_with_image_hint(error, settings), source, key, conf or RunConf()) from error
     pools.ask(translation.accelerators, translation.region, provisioning(translation.job))
     return translation

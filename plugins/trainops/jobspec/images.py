@@ -5,15 +5,22 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from trainops.errors import ConfigError
 from trainops.jobspec.notes import Notebook
 from trainops.jobspec.pools import Pool
 from trainops.jobspec.tables.prebuilt_images import PREBUILT_IMAGES
-from trainops.jobspec.tables.runtimes import LEGACY_REPOSITORY, RUNTIMES, image_uri
+from trainops.jobspec.tables.runtimes import LEGACY_REPOSITORY, RUNTIMES, ai_platform_pythons, image_uri
 from trainops.jobspec.tables.substitutes import RETIRED_PYTHONS, RETIRED_RUNTIMES, TPU_RUNTIMES
 from trainops.jobspec.training_input import TrainingInput
 
+ENVIRONMENT = "environment"
+"""Source of errors that blame the environment's images, not the job."""
+
 _TARGET = "jobSpec.workerPoolSpecs[].pythonPackageSpec.executorImageUri"
+_CONTAINER = "jobSpec.workerPoolSpecs[].containerSpec.imageUri"
 _PREBUILT = re.compile(r"(?:us|europe|asia)-docker\.pkg\.dev/vertex-ai/training/(?P<name>[^:@]+)(?::latest)?")
+_SERVES = {"cpu": ("cpu", "xla", "gpu"), "gpu": ("gpu",), "tpu": ("tpu",)}
+"""Kind of pool -> kinds of prebuilt images that use its machines; images called xla are PyTorch's for CPUs."""
 _OWN_IMAGE = "set an image in the environment, or masterConfig.imageUri"
 
 
@@ -33,6 +40,17 @@ class Images:
     def of_kind(self, kind: str) -> str | None:
         """Return the image for `cpu`, `gpu` or `tpu` pools."""
         return {"cpu": self.cpu, "gpu": self.gpu, "tpu": self.tpu}[kind]
+
+
+def prebuilt_name(uri: str) -> str | None:
+    """Return the name of a prebuilt image of Vertex AI; None for any other image, and for another tag than latest."""
+    match = _PREBUILT.fullmatch(uri)
+    return match["name"] if match is not None and match["name"] in PREBUILT_IMAGES else None
+
+
+def executor_uri(uri: str) -> str:
+    """Return the URI of a prebuilt image with its tag, which Vertex AI wants to see."""
+    return uri if uri.endswith(":latest") else f"{uri}:latest"
 
 
 def own_image(pool: Pool, spec: TrainingInput) -> tuple[str, str] | None:
@@ -68,34 +86,55 @@ def custom_image(uri: str, key: str, target: str, notebook: Notebook) -> str:
         _note_availability(key, uri, name, target, notebook)
         return image_uri(name)
     notebook.mapped(key, uri, target)
-    match = _PREBUILT.fullmatch(uri)
-    if match is not None and match["name"] in PREBUILT_IMAGES:
-        _note_availability(key, uri, match["name"], target, notebook)
+    prebuilt = prebuilt_name(uri)
+    if prebuilt is not None:
+        _note_availability(key, uri, prebuilt, target, notebook)
     return uri
 
 
-def executor_image(pool: Pool, spec: TrainingInput, images: Images, notebook: Notebook) -> str:
+def environment_image(pool: Pool, spec: TrainingInput, images: Images, notebook: Notebook) -> str:
     """Return the image that runs the Python package of a pool without a custom image.
 
-    :raises ConfigError: no image holds this runtime version, Python version and kind of machine.
+    :raises ConfigError: no image holds this runtime version, Python version and kind of machine, or the environment's
+        is a prebuilt one of another kind.
     """
     kind = pool.equipment.image_kind
     given = images.of_kind(kind)
     if given is None:
         return image_uri(_runtime_image(spec, kind, notebook))
+    _check_kind(given, kind)
+    target = _CONTAINER if prebuilt_name(given) is None else _TARGET
     for key, value in (("runtimeVersion", spec.runtime_version), ("pythonVersion", spec.python_version)):
         if value is not None:
-            notebook.changed(key, value, _TARGET, f"the environment's {kind} image is taken instead: {given}")
+            notebook.changed(key, value, target, f"the environment's {kind} image is taken instead: {given}")
     if spec.runtime_version is None:
-        notebook.defaulted("runtimeVersion", None, _TARGET, f"the environment's {kind} image: {given}")
+        notebook.defaulted("runtimeVersion", None, target, f"the environment's {kind} image: {given}")
     return given
+
+
+def _check_kind(given: str, kind: str) -> None:
+    name = prebuilt_name(given)
+    if name is None or _kind_of(name) in _SERVES[kind]:
+        return
+    raise ConfigError(
+        f"this prebuilt image cannot use the machines of {kind} pools",
+        source=ENVIRONMENT,
+        key=f"image.{kind}",
+        value=given,
+        allowed=[image_uri(other) for other in PREBUILT_IMAGES if _kind_of(other) in _SERVES[kind]],
+        next_step=f"set an image for {kind} pools there",
+    )
+
+
+def _kind_of(name: str) -> str:
+    return name.split(".", 1)[0].rsplit("-", 1)[-1]
 
 
 def _runtime_image(spec: TrainingInput, kind: str, notebook: Notebook) -> str:
     wanted = spec.runtime_version or ""
     runtime = _runtime_with_image(wanted, kind, notebook)
     names = RUNTIMES[runtime][kind]
-    python = _python(spec.python_version, runtime, list(names), replaced=runtime != wanted, notebook=notebook)
+    python = _python(spec, runtime, list(names), notebook)
     name = names[python]
     notebook.mapped("runtimeVersion", wanted, _TARGET, f"{kind}: {image_uri(name)}")
     _note_availability("runtimeVersion", wanted, name, _TARGET, notebook)
@@ -120,17 +159,18 @@ def _runtime_with_image(wanted: str, kind: str, notebook: Notebook) -> str:
     )
 
 
-def _python(wanted: str | None, runtime: str, pythons: list[str], *, replaced: bool, notebook: Notebook) -> str:
+def _python(spec: TrainingInput, runtime: str, pythons: list[str], notebook: Notebook) -> str:
     """Return the Python of the image: the one asked for, else 3.7 where there is one, as AI Platform had."""
+    wanted, asked = spec.python_version, spec.runtime_version or ""
     usual = "3.7" if "3.7" in pythons else pythons[0]
     if wanted is None:
-        notebook.defaulted("pythonVersion", None, _TARGET, f"Python {usual}")
+        _note_default_python(usual, asked, notebook)
         return usual
     if wanted in pythons:
         notebook.mapped("pythonVersion", wanted, _TARGET)
         return wanted
     retired = runtime.startswith("1.") and wanted in RETIRED_PYTHONS
-    if retired or (replaced and wanted == "3.7"):
+    if retired or (runtime != asked and wanted == "3.7"):
         reason = f"no image of runtime version {runtime} has Python {wanted}"
         notebook.substituted("pythonVersion", wanted, usual, _TARGET, reason, pythons)
         return usual
@@ -141,6 +181,18 @@ def _python(wanted: str | None, runtime: str, pythons: list[str], *, replaced: b
         allowed=pythons,
         next_step=f"choose one of these, or {_OWN_IMAGE}",
     )
+
+
+def _note_default_python(usual: str, asked: str, notebook: Notebook) -> None:
+    """Note the Python of a job that names none; one that its runtime never had is a change."""
+    had = ai_platform_pythons(asked)
+    others = " and ".join(python for python in had if python != usual)
+    if had and usual not in had:
+        text = f"Python {usual}: runtime version {asked} had {others} only"
+        notebook.changed("pythonVersion", None, _TARGET, text)
+    else:
+        text = f"Python {usual}" + (f"; runtime version {asked} had {others} too" if others else "")
+        notebook.defaulted("pythonVersion", None, _TARGET, text)
 
 
 def _note_availability(key: str, value: str, name: str, target: str, notebook: Notebook) -> None:

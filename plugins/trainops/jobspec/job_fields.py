@@ -6,11 +6,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from trainops import naming
 from trainops.jobspec.limits import check_environment, check_folder, check_labels
 from trainops.jobspec.notes import Notebook
 from trainops.jobspec.training_input import TrainingInput
 
-_NETWORK = re.compile(r"projects/[^/]+/global/networks/[^/]+")
+_NETWORK = re.compile(r"projects/[0-9]+/global/networks/[^/\s]+")
+_ACCOUNT = re.compile(r"[^@/\s]+@[^@/\s]+")
 _KEY = re.compile(r"projects/[^/]+/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/]+")
 _REGION = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 _ZONE = re.compile(r"[a-z]+-[a-z]+[0-9]+-[a-z]")
@@ -60,6 +62,10 @@ def spec_fields(spec: TrainingInput, service_account: str | None, notebook: Note
     :raises ConfigError: a malformed name, or fields that exclude each other.
     """
     account = _either("serviceAccount", spec.service_account, spec.vertex.service_account, "jobSpec", notebook)
+    if account is not None and not _ACCOUNT.fullmatch(account):
+        field = "serviceAccount" if spec.service_account is not None else "vertex.serviceAccount"
+        next_step = "write its email address, NAME@PROJECT.iam.gserviceaccount.com"
+        raise notebook.error(field, "this is no service account", value=account, next_step=next_step)
     if account is None and service_account is not None:
         notebook.defaulted("serviceAccount", None, "jobSpec.serviceAccount", f"the environment's: {service_account}")
     found: dict[str, Any] = {
@@ -106,27 +112,27 @@ def job_labels(spec: TrainingInput, own: Mapping[str, str], notebook: Notebook) 
         if given is None:
             continue
         check_labels(given, key, notebook)
-        taken = sorted(set(given) & set(own))
+        taken = sorted(set(given) & {*own, *naming.ATTEMPT_LABELS})
         if taken:
             notebook.changed(key, given, "labels", f"Trainops sets these itself: {', '.join(taken)}")
         else:
             notebook.mapped(key, given, "labels")
         labels |= given
-    labels |= own
-    check_labels(labels, "labels", notebook)
+    labels = {name: value for name, value in labels.items() if name not in naming.ATTEMPT_LABELS} | dict(own)
+    check_labels(labels, "labels", notebook, added=len(naming.ATTEMPT_LABELS))
     return labels
 
 
 def environment(spec: TrainingInput, own: Mapping[str, str], notebook: Notebook) -> dict[str, str]:
     """Return the variables of every replica: the user's, and over them Trainops' own."""
     given = spec.vertex.env or {}
-    taken = sorted(set(given) & set(own))
+    taken = sorted(set(given) & {*own, naming.CONTROL_VARIABLE})
     if spec.vertex.env is not None:
         note = notebook.changed if taken else notebook.mapped
-        text = f"Trainops sets these itself: {', '.join(taken)}" if taken else ""
-        note("vertex.env", given, "jobSpec.workerPoolSpecs[].pythonPackageSpec.env", text)
-    env = given | dict(own)
-    check_environment(env, "vertex.env", notebook)
+        text = f"Trainops sets these itself: {', '.join(taken)}" if taken else "env of every replica"
+        note("vertex.env", given, "jobSpec.workerPoolSpecs[]", text)
+    env = {name: value for name, value in given.items() if name != naming.CONTROL_VARIABLE} | dict(own)
+    check_environment(env, "vertex.env", notebook, added=1)
     return env
 
 
@@ -168,8 +174,16 @@ def _either(name: str, old: Any, new: Any, parent: str, notebook: Notebook, *, f
 def _check_exclusions(spec: TrainingInput, network: str | None, notebook: Notebook) -> None:
     vertex = spec.vertex
     if vertex.reserved_ip_ranges and network is None:
-        raise notebook.error("vertex.reservedIpRanges", "needs a network", next_step="set network")
+        raise notebook.error(
+            "vertex.reservedIpRanges",
+            "needs a network",
+            value=vertex.reserved_ip_ranges,
+            next_step="set network, or leave it out",
+        )
     if vertex.persistent_resource_id and vertex.reservation_affinity:
         raise notebook.error(
-            "vertex.reservationAffinity", "excludes persistentResourceId", next_step="keep one of them"
+            "vertex.reservationAffinity",
+            "excludes persistentResourceId",
+            value=vertex.reservation_affinity.reservation_affinity_type,
+            next_step="keep one of them",
         )

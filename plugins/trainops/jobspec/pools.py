@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from trainops.jobspec.accelerators import Equipment, Origin, attached, wanted_accelerator
+from trainops.jobspec.disks import check_disk
 from trainops.jobspec.machines import machine_setup
 from trainops.jobspec.notes import Notebook
 from trainops.jobspec.tables.scale_tiers import SCALE_TIERS, Accelerator, MachineSetup
-from trainops.jobspec.training_input import AcceleratorConfig, DiskConfig, ReplicaConfig, TrainingInput
+from trainops.jobspec.training_input import AcceleratorConfig, ReplicaConfig, TrainingInput
 
 ROLES = ("master", "worker", "parameterServer", "evaluator")
 """Roles by the position of their worker pool."""
 
 _ATTRIBUTES = ("master", "worker", "parameter_server", "evaluator")
-_DISK_TYPES = ("pd-ssd", "pd-standard", "hyperdisk-balanced")
-_DISK_GB = (100, 64000)
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,8 @@ def worker_pools(spec: TrainingInput, notebook: Notebook) -> list[Pool]:
     for pool in pools:
         if _given_config(spec, pool.index) == ReplicaConfig():
             notebook.mapped(pool.config_key, {}, "", "empty")
-        _check_disk(pool, notebook)
+        disk, key, target = pool.config.disk_config, f"{pool.config_key}.diskConfig", f"{pool.target}.diskSpec"
+        check_disk(disk, key, pool.equipment.machine, target, notebook)
     return pools
 
 
@@ -198,26 +197,3 @@ def _given_config(spec: TrainingInput, index: int) -> ReplicaConfig | None:
 
 def _config(spec: TrainingInput, index: int) -> ReplicaConfig:
     return _given_config(spec, index) or ReplicaConfig()
-
-
-def _check_disk(pool: Pool, notebook: Notebook) -> None:
-    disk = pool.config.disk_config
-    if disk is None:
-        return
-    key, target = f"{pool.config_key}.diskConfig", f"{pool.target}.diskSpec"
-    low, high = _DISK_GB
-    if disk.boot_disk_size_gb is not None and not low <= disk.boot_disk_size_gb <= high:
-        raise notebook.error(
-            f"{key}.bootDiskSizeGb", f"a boot disk has {low} to {high} GB", value=disk.boot_disk_size_gb
-        )
-    if disk.boot_disk_type is not None and disk.boot_disk_type not in _DISK_TYPES:
-        raise notebook.error(f"{key}.bootDiskType", "unknown", value=disk.boot_disk_type, allowed=_DISK_TYPES)
-    if disk_spec(disk):
-        notebook.mapped(key, disk_spec(disk), target)
-    else:
-        notebook.mapped(key, {}, "", "empty: the default disk, 100 GB of pd-ssd")
-
-
-def disk_spec(disk: DiskConfig | None) -> dict[str, Any]:
-    """Return the DiskSpec of a pool; empty when nothing is said."""
-    return {} if disk is None else disk.model_dump(by_alias=True, exclude_none=True)

@@ -5,14 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from trainops.jobspec import reduction_server
-from trainops.jobspec.images import Images, check_image_choice, custom_image, executor_image, own_image
+from trainops.jobspec import installation, reduction_server
+from trainops.jobspec.images import (
+    Images,
+    check_image_choice,
+    custom_image,
+    environment_image,
+    executor_uri,
+    own_image,
+    prebuilt_name,
+)
 from trainops.jobspec.limits import check_arguments, check_packages
 from trainops.jobspec.notes import Notebook
 from trainops.jobspec.pools import Pool
-from trainops.jobspec.tables.prebuilt_images import PREBUILT_IMAGES, REPOSITORY
+from trainops.jobspec.tables.runtimes import LEGACY_REPOSITORY
 from trainops.jobspec.training_input import TrainingInput
 
+_POOLS = "jobSpec.workerPoolSpecs[]"
 _NAMES = {"region": "region", "pythonModule": "python_module", "packageUris": "package_uris"}
 
 
@@ -81,17 +90,9 @@ _CONTAINER = "set imageUri and leave pythonModule and packageUris out, or write 
 
 def _note_job_wide(spec: TrainingInput, pools: list[Pool], notebook: Notebook) -> None:
     packaged = any(_runs_package(pool, spec) for pool in pools)
-    pool = "jobSpec.workerPoolSpecs[]"
-    if spec.args is not None:
-        kind = "pythonPackageSpec" if packaged else "containerSpec"
-        notebook.mapped("args", spec.args, f"{pool}.{kind}.args", "the same for every replica")
     for key in ("packageUris", "pythonModule"):
         value = getattr(spec, _NAMES[key])
-        if value is None:
-            continue
-        if packaged:
-            notebook.mapped(key, value, f"{pool}.pythonPackageSpec.{key}")
-        else:
+        if value is not None and not packaged:
             notebook.changed(key, value, "", "empty, and the job runs a container: not sent")
     if spec.job_dir is not None:
         text = "also passed to the program as --job-dir; AIP_MODEL_DIR and the like lie below it"
@@ -118,26 +119,42 @@ def _program(
     if not _runs_package(pool, spec):
         assert own is not None
         return {"containerSpec": _container(pool, spec, own, env, notebook)}
-    target = f"{pool.target}.pythonPackageSpec"
-    image = executor_image(pool, spec, images, notebook) if own is None else _executor(own, target, notebook)
-    package: dict[str, Any] = {
-        "executorImageUri": image,
-        "packageUris": spec.package_uris,
-        "pythonModule": spec.python_module,
-    }
-    return {"pythonPackageSpec": package | _arguments(pool, spec, spec.args, notebook) | ({"env": env} if env else {})}
+    return _package(pool, spec, images, env, notebook)
 
 
-def _executor(own: tuple[str, str], target: str, notebook: Notebook) -> str:
-    uri, key = own
-    image = custom_image(uri, key, f"{target}.executorImageUri", notebook)
-    prebuilt = (
-        image.startswith(f"{REPOSITORY}/") and image.rsplit("/", 1)[-1].removesuffix(":latest") in PREBUILT_IMAGES
-    )
-    if not prebuilt:
-        text = "the package is installed in this image; Vertex AI documents only its prebuilt images for that"
-        notebook.changed(key, uri, f"{target}.executorImageUri", text)
-    return image
+def _package(
+    pool: Pool, spec: TrainingInput, images: Images, env: list[dict[str, str]], notebook: Notebook
+) -> dict[str, Any]:
+    assert spec.python_module is not None
+    assert spec.package_uris is not None
+    image = _package_image(pool, spec, images, notebook)
+    kind = "containerSpec" if prebuilt_name(image) is None else "pythonPackageSpec"
+    _note_package(spec, kind, notebook)
+    rest = _arguments(pool, spec, spec.args, kind, notebook) | ({"env": env} if env else {})
+    if kind == "containerSpec":
+        command = installation.command(spec.python_module, spec.package_uris)
+        return {kind: {"imageUri": image, "command": command} | rest}
+    package = {"packageUris": spec.package_uris, "pythonModule": spec.python_module}
+    return {kind: {"executorImageUri": executor_uri(image)} | package | rest}
+
+
+def _package_image(pool: Pool, spec: TrainingInput, images: Images, notebook: Notebook) -> str:
+    own = own_image(pool, spec)
+    if own is None:
+        return environment_image(pool, spec, images, notebook)
+    packaged = prebuilt_name(own[0]) is not None or own[0].startswith(f"{LEGACY_REPOSITORY}/")
+    field = "pythonPackageSpec.executorImageUri" if packaged else "containerSpec.imageUri"
+    return custom_image(*own, f"{pool.target}.{field}", notebook)
+
+
+def _note_package(spec: TrainingInput, kind: str, notebook: Notebook) -> None:
+    if kind == "pythonPackageSpec":
+        for key in ("packageUris", "pythonModule"):
+            notebook.mapped(key, getattr(spec, _NAMES[key]), f"{_POOLS}.{kind}.{key}")
+        return
+    why = "Vertex AI runs Python packages only on its prebuilt images; on others the container installs them itself"
+    notebook.mapped("packageUris", spec.package_uris, f"{_POOLS}.{kind}.command", why)
+    notebook.mapped("pythonModule", spec.python_module, f"{_POOLS}.{kind}.command", "run once they are installed")
 
 
 def _container(
@@ -151,11 +168,15 @@ def _container(
     if config.container_args is not None:
         notebook.mapped(f"{pool.config_key}.containerArgs", config.container_args, f"{target}.args")
     args = spec.args if config.container_args is None else config.container_args
-    return container | _arguments(pool, spec, args, notebook) | ({"env": env} if env else {})
+    return container | _arguments(pool, spec, args, "containerSpec", notebook) | ({"env": env} if env else {})
 
 
-def _arguments(pool: Pool, spec: TrainingInput, args: list[str] | None, notebook: Notebook) -> dict[str, Any]:
+def _arguments(
+    pool: Pool, spec: TrainingInput, args: list[str] | None, kind: str, notebook: Notebook
+) -> dict[str, Any]:
     """Return the arguments of a replica; --job-dir stands last, as AI Platform put it."""
+    if spec.args is not None:
+        notebook.mapped("args", spec.args, f"{_POOLS}.{kind}.args", "the same for every replica")
     found = list(args or [])
     if spec.job_dir is not None:
         if any(arg == "--job-dir" or arg.startswith("--job-dir=") for arg in found):

@@ -50,7 +50,9 @@ def _check_strategy(spec: TrainingInput, pools: list[Pool], notebook: Notebook) 
         return
     key = "vertex.strategy"
     if strategy == "SPOT" and any(tpus.is_pod(pool.equipment.accelerator) for pool in pools):
-        raise notebook.error(key, "TPU Pods cannot be Spot", value=strategy, allowed=["STANDARD"])
+        raise notebook.error(
+            key, "TPU Pods cannot be Spot", value=strategy, allowed=["STANDARD"], next_step="leave it out"
+        )
     if strategy == "FLEX_START":
         _check_flex_start(pools, key, notebook)
     notebook.mapped(key, strategy, f"{_TARGET}.strategy")
@@ -81,7 +83,9 @@ def _note_priority(spec: TrainingInput, notebook: Notebook) -> None:
         return
     key = "scheduling.priority"
     if not 0 <= priority <= _HIGHEST_PRIORITY:
-        raise notebook.error(key, f"a priority is 0 to {_HIGHEST_PRIORITY}", value=priority)
+        raise notebook.error(
+            key, f"a priority is 0 to {_HIGHEST_PRIORITY}", value=priority, next_step="larger numbers go first"
+        )
     notebook.changed(key, priority, "", "not sent: Vertex AI has no priority; the GPU queue of Trainops has one")
 
 
@@ -94,7 +98,12 @@ def _timeout(spec: TrainingInput, notebook: Notebook) -> str | None:
     key, length = "scheduling.maxRunningTime", seconds(given)
     limit = _WEEK if spec.vertex.strategy == "FLEX_START" else _LONGEST
     if not 0 < length <= limit:
-        raise notebook.error(key, f"a running time is more than 0s and at most {limit}s", value=given)
+        raise notebook.error(
+            key,
+            f"a running time is more than 0s and at most {limit}s",
+            value=given,
+            next_step=f"write a time between, or leave it out for {_WEEK}s",
+        )
     notebook.mapped(key, given, f"{_TARGET}.timeout")
     return given
 
@@ -111,7 +120,12 @@ def _longest_wait(spec: TrainingInput, notebook: Notebook) -> str | None:
         return given
     key = "scheduling.maxWaitTime"
     if not _SHORTEST_WAIT <= seconds(asked) <= _LONGEST:
-        raise notebook.error(key, f"a waiting time is at least {_SHORTEST_WAIT}s", value=asked)
+        raise notebook.error(
+            key,
+            f"a waiting time is {_SHORTEST_WAIT}s to {_LONGEST}s",
+            value=asked,
+            next_step="write a time between, or leave it out",
+        )
     if given is not None:
         notebook.changed(key, asked, "", "not sent: vertex.maxWaitDuration stands for it")
         return given
@@ -133,7 +147,7 @@ def _check_wait(given: str, flexible: bool, notebook: Notebook) -> None:
             next_step="set vertex.strategy to FLEX_START, or leave it out",
         )
     if seconds(given) > _LONGEST:
-        raise notebook.error(key, f"a waiting time is at most {_LONGEST}s; 0s waits for ever", value=given)
+        raise notebook.error(key, f"a waiting time is at most {_LONGEST}s", value=given, next_step="0s waits for ever")
 
 
 def _restarts(spec: TrainingInput, notebook: Notebook) -> dict[str, Any]:

@@ -69,7 +69,7 @@ def _metric(hyper: HyperparameterSpec, notebook: Notebook) -> dict[str, Any]:
     elif any(letter.isspace() for letter in tag):
         raise notebook.error(key, "a metric of Vertex AI has no spaces in its name", value=tag, next_step="rename it")
     else:
-        notebook.mapped(key, tag, target, reported)
+        notebook.changed(key, tag, target, reported)
     goal, key, target = hyper.goal, f"{_KEY}.goal", "studySpec.metrics[0].goal"
     if goal in {None, "GOAL_TYPE_UNSPECIFIED"}:
         notebook.defaulted(key, goal, target, "MAXIMIZE, the default of AI Platform")

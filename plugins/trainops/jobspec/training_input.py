@@ -14,7 +14,7 @@ from pydantic import Field, PrivateAttr
 from trainops.jobspec.hyperparameters import HyperparameterSpec
 from trainops.jobspec.spelling import job_folded_in
 from trainops.jobspec.vertex_extras import VertexExtras
-from trainops.jobspec.wire import Duration, Int32, Int64, Strings, Text, Version, Wire
+from trainops.jobspec.wire import Duration, Int32, Int64, Pairs, Strings, Text, Version, Wire
 from trainops.validation import validated
 
 
@@ -71,7 +71,7 @@ class JobBody(Wire):
     """Fields of projects.jobs around its TrainingInput."""
 
     job_id: Text | None = Field(default=None, description="AI Platform's id of the job.")
-    labels: dict[str, str] | None = Field(default=None, description="Labels of the job.")
+    labels: Pairs | None = Field(default=None, description="Labels of the job.")
     parent: Text | None = Field(default=None, description="projects/P, of infrastructure programs.")
     project: Text | None = Field(default=None, description="Project, of infrastructure programs.")
     etag: Text | None = Field(default=None, description="Of a job that was read back.")

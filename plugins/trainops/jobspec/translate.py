@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trainops.jobspec import needs, reduction_server, tpus
+from trainops.jobspec.disks import disk_spec
 from trainops.jobspec.images import Images
 from trainops.jobspec.job_fields import (
     check_region,
@@ -19,7 +20,7 @@ from trainops.jobspec.job_fields import (
 )
 from trainops.jobspec.limits import check_display_name
 from trainops.jobspec.notes import Note, Notebook
-from trainops.jobspec.pools import Pool, disk_spec, worker_pools
+from trainops.jobspec.pools import Pool, worker_pools
 from trainops.jobspec.programs import check_complete, programs
 from trainops.jobspec.reservations import nfs_mounts, reservation_affinity
 from trainops.jobspec.scheduling import scheduling

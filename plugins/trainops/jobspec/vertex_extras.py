@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from trainops.jobspec.wire import Duration, Strings, Text, Wire
+from trainops.jobspec.wire import Duration, Pairs, Strings, Text, Wire
 
 
 class ReservationAffinity(Wire):
@@ -76,5 +76,5 @@ class VertexExtras(Wire):
     protected_artifact_location_id: Text | None = Field(default=None, description="Location of protected artifacts.")
     models: Strings | None = Field(default=None, description="Models that the job reads.")
     kms_key_name: Text | None = Field(default=None, description="Customer-managed encryption key.")
-    labels: dict[str, str] | None = Field(default=None, description="Labels of the job.")
-    env: dict[str, str] | None = Field(default=None, description="Environment of every replica.")
+    labels: Pairs | None = Field(default=None, description="Labels of the job.")
+    env: Pairs | None = Field(default=None, description="Environment of every replica.")

@@ -13,7 +13,7 @@ from pydantic.alias_generators import to_camel
 from trainops.errors import ConfigError
 
 _INTEGER = re.compile(r"[+-]?\d{1,19}")
-_DURATION = re.compile(r"\d{1,12}(?:\.\d{1,9})?s")
+_DURATION = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,9})?s")
 
 
 class Wire(BaseModel):
@@ -42,6 +42,16 @@ class Wire(BaseModel):
 
 def _integer(value: Any) -> Any:
     return int(value) if isinstance(value, str) and _INTEGER.fullmatch(value) else value
+
+
+def _sendable(value: Any) -> Any:
+    """Refuse what no request and no program can hold: half a character, which JSON and YAML can write, and NUL."""
+    if isinstance(value, str):
+        if any("\ud800" <= letter <= "\udfff" for letter in value):
+            raise ValueError("holds half a character (an unpaired surrogate); write the whole one")
+        if "\0" in value:
+            raise ValueError("holds a NUL character, which no program can be passed")
+    return value
 
 
 def _filled(value: Any) -> Any:
@@ -73,9 +83,11 @@ def _duration(value: str) -> str:
 
 Int32 = Annotated[int, BeforeValidator(_integer), Field(ge=-(2**31), le=2**31 - 1)]
 Int64 = Annotated[int, BeforeValidator(_integer), Field(ge=-(2**63), le=2**63 - 1)]
-Text = Annotated[str, BeforeValidator(_filled)]
-Version = Annotated[str, BeforeValidator(_version), BeforeValidator(_filled)]
-Strings = Annotated[list[str], BeforeValidator(_listed)]
+Letters = Annotated[str, BeforeValidator(_sendable)]
+Text = Annotated[Letters, BeforeValidator(_filled)]
+Version = Annotated[Letters, BeforeValidator(_version), BeforeValidator(_filled)]
+Strings = Annotated[list[Letters], BeforeValidator(_listed)]
+Pairs = dict[Letters, Letters]
 
 
 def _checked_duration(value: Any) -> Any:

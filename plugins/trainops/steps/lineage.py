@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from trainops.gcp.storage import Storage
+from trainops.jobspec.installation import installed_packages
 from trainops.policy.record import Record
 from trainops.steps.record_store import records_below
 
@@ -47,8 +48,8 @@ def trace_lineage(storage: Storage, run_folder: str, generation_folder: str) -> 
         tokens=tokens,
         dataset_sha16=dataset or None,
         tokenizer_sha16=tokenizer or None,
-        packages=tuple(uri for spec in _package_specs(record) for uri in spec.get("packageUris", [])),
-        image=next((spec["executorImageUri"] for spec in _package_specs(record) if "executorImageUri" in spec), None),
+        packages=_packages(record),
+        image=_image(record),
         job_key=record.job_key,
         jobs=tuple(attempt.job_name for attempt in record.attempts if attempt.job_name),
         attempts=len(record.attempts),
@@ -63,19 +64,29 @@ def _training_record(storage: Storage, run_folder: str, generation_folder: str) 
     return None
 
 
+def _packages(record: Record) -> tuple[str, ...]:
+    program = _program(record)
+    return tuple(program["packageUris"]) if "packageUris" in program else installed_packages(program)
+
+
+def _image(record: Record) -> str | None:
+    program = _program(record)
+    return program.get("executorImageUri") or program.get("imageUri")
+
+
 def _argument(record: Record, name: str) -> str | None:
-    for spec in _package_specs(record):
-        arguments: Sequence[str] = spec.get("args", [])
-        for position, argument in enumerate(arguments):
-            if argument == name and position + 1 < len(arguments):
-                return arguments[position + 1]
-            if argument.startswith(f"{name}="):
-                return argument.removeprefix(f"{name}=")
+    arguments: Sequence[str] = _program(record).get("args", [])
+    for position, argument in enumerate(arguments):
+        if argument == name and position + 1 < len(arguments):
+            return arguments[position + 1]
+        if argument.startswith(f"{name}="):
+            return argument.removeprefix(f"{name}=")
     return None
 
 
-def _package_specs(record: Record) -> Iterator[dict[str, Any]]:
-    """The package specs of the job, the master's first; all replicas run the same package, so one tells all."""
+def _program(record: Record) -> Mapping[str, Any]:
+    """What the master runs; all replicas run the same package, so one tells all."""
     for pool in record.spec.get("jobSpec", {}).get("workerPoolSpecs", [])[:1]:
-        if "pythonPackageSpec" in pool:
-            yield pool["pythonPackageSpec"]
+        found: Mapping[str, Any] = pool.get("pythonPackageSpec") or pool.get("containerSpec") or {}
+        return found
+    return {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -122,7 +123,7 @@ def frozen_spec(translation: Translation) -> dict[str, Any]:
 def attempt_body(spec: dict[str, Any], folder: str, generation: int, attempt: int) -> dict[str, Any]:
     """The frozen spec with what differs between attempts: two labels, and where the trainer looks for orders."""
     labels = {**spec["labels"], "generation": str(generation), "attempt": str(attempt)}
-    control = {"name": "TRAINOPS_CONTROL_URI", "value": naming.control_folder(folder, attempt)}
+    control = {"name": naming.CONTROL_VARIABLE, "value": naming.control_folder(folder, attempt)}
     job_spec = dict(spec["jobSpec"])
     job_spec["workerPoolSpecs"] = [_with_env(pool, control) for pool in job_spec["workerPoolSpecs"]]
     return {**spec, "labels": labels, "jobSpec": job_spec}
@@ -135,9 +136,12 @@ def _with_env(pool: dict[str, Any], variable: dict[str, str]) -> dict[str, Any]:
     return pool
 
 
-def translate_request(settings: Settings, request: JobRequest, folder: str) -> Translation:
+def translate_request(
+    settings: Settings, request: JobRequest, folder: str, translated: Callable[..., Translation] = translate
+) -> Translation:
     """Translate what a task asks for, as its job will be sent.
 
+    :param translated: `translate`, which refuses tuning jobs, or `translate_tuning`.
     :raises ConfigError: when it cannot be.
     """
     body = dict(request.training_input)
@@ -155,7 +159,7 @@ def translate_request(settings: Settings, request: JobRequest, folder: str) -> T
         "job-key": naming.label_value(request.job_key),
         "task": naming.label_value(request.task),
     }
-    return translate(
+    return translated(
         parse_training_input(body, request.task), display_name=request.display_name, labels=labels,
         substitute=settings.substitute, images=Images(cpu=settings.image.cpu, gpu=settings.image.gpu),
         service_account=settings.service_account,

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from trainops.errors import ConfigError
+from trainops.jobspec import installation
 from trainops.jobspec.limits import ARGUMENT_CHARACTERS
 from trainops.jobspec.translate import Translation
 
@@ -42,6 +43,47 @@ def test_a_container_gets_arguments_and_job_directory(translated: Translate) -> 
 def test_a_container_gets_its_own_command_and_arguments(translated: Translate) -> None:
     found = translated(_container(containerCommand=["sh"], containerArgs=["-c", "x"]))
     assert _pool(found)["containerSpec"] == {"imageUri": "gcr.io/p/i", "command": ["sh"], "args": ["-c", "x"]}
+
+
+OWN: dict[str, Any] = {"runtimeVersion": None, "masterConfig": {"imageUri": "gcr.io/p/i"}}
+
+
+def test_a_package_on_an_own_image_is_installed_by_the_container(translated: Translate) -> None:
+    found = translated(OWN | {"args": ["--a"], "jobDir": "gs://b/out"}, env={"A": "1"})
+    pool = _pool(found)
+    assert "pythonPackageSpec" not in pool
+    assert pool["containerSpec"] == {
+        "imageUri": "gcr.io/p/i",
+        "command": ["python3", "-c", installation.program(), "trainer.task", "gs://my-bucket/trainer.tar.gz", "--"],
+        "args": ["--a", "--job-dir=gs://b/out"],
+        "env": [{"name": "A", "value": "1"}],
+    }
+    targets = {note.field: note.target for note in found.notes if note.field in {"packageUris", "pythonModule", "args"}}
+    container = "jobSpec.workerPoolSpecs[].containerSpec"
+    assert targets == {
+        "packageUris": f"{container}.command",
+        "pythonModule": f"{container}.command",
+        "args": f"{container}.args",
+    }
+
+
+def test_every_pool_of_an_own_image_installs_the_package(translated: Translate) -> None:
+    found = translated(OWN | {"scaleTier": "STANDARD_1"})
+    pools = found.job["jobSpec"]["workerPoolSpecs"]
+    assert len(pools) == 3
+    for pool in pools:
+        assert installation.installed_packages(pool["containerSpec"]) == ("gs://my-bucket/trainer.tar.gz",)
+
+
+def test_a_command_of_somebody_else_installs_nothing() -> None:
+    assert installation.installed_packages({"imageUri": "i"}) == ()
+    assert installation.installed_packages({"imageUri": "i", "command": ["python3", "-c", "pass"]}) == ()
+
+
+def test_a_container_with_a_package_takes_no_command_of_its_own(translated: Translate) -> None:
+    with pytest.raises(ConfigError) as caught:
+        translated(OWN | {"masterConfig": {"imageUri": "gcr.io/p/i", "containerCommand": ["sh"]}})
+    assert caught.value.key == "masterConfig.containerCommand"
 
 
 def test_variables_reach_every_pool(translated: Translate) -> None:

@@ -33,7 +33,12 @@ def test_a_reservation_is_for_all_pools_when_none_has_accelerators(translated: T
     ("fields", "key"),
     [
         (_job(reservationAffinityType="SPECIFIC_RESERVATION"), "vertex.reservationAffinity.key"),
-        (_job(reservationAffinityType="SPECIFIC_RESERVATION", key=NAME), "vertex.reservationAffinity.key"),
+        (_job(reservationAffinityType="SPECIFIC_RESERVATION", key=NAME), "vertex.reservationAffinity.values"),
+        (
+            _job(reservationAffinityType="SPECIFIC_RESERVATION", key=NAME, values=["projects/p/zones/z/r"]),
+            "vertex.reservationAffinity.values.0",
+        ),
+        (_job(reservationAffinityType="NO_RESERVATION", values=["r"]), "vertex.reservationAffinity.values"),
         (_job(reservationAffinityType="ANY_RESERVATION", key=NAME), "vertex.reservationAffinity.key"),
         (_job(reservationAffinityType="SOME"), "vertex.reservationAffinity.reservationAffinityType"),
         (

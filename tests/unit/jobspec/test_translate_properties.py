@@ -2,64 +2,33 @@
 
 from __future__ import annotations
 
-import copy
+import random
 from typing import Any
 
+from google.cloud.aiplatform_v1.types import CustomJob
+from google.protobuf import json_format
 from hypothesis import given, settings
-from hypothesis import strategies as st
+from tests.unit.jobspec.mutations import Mutation, mutations
+from tests.unit.jobspec.random_bodies import FIELD_NAMES, random_job
+from tests.unit.jobspec.valid_jobs import ROLES, Job, Wanted, jobs
 
+from localcloud.vertex.schema import parse_message
+from localcloud.vertex.validation import check_custom_job
 from trainops.errors import ConfigError
-from trainops.jobspec.tables.machines import GPU_COUNTS
-from trainops.jobspec.tables.scale_tiers import LEGACY_MACHINES
-from trainops.jobspec.tables.substitutes import RETIRED_GPUS
+from trainops.jobspec.notes import Note
 from trainops.jobspec.training_input import TrainingInput, parse_training_input
 from trainops.jobspec.translate import Translation, translate
+from trainops.jobspec.tuning import translate_tuning
 
-ROLES = ("master", "worker", "parameterServer", "evaluator")
-TEXT = st.text(max_size=8)
-ANYTHING = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | TEXT | st.sampled_from(["CUSTOM", "n1-standard-8", "1"]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
-    max_leaves=5,
-)
-
-
-@st.composite
-def equipment(draw: st.DrawFn) -> tuple[str, str | None, int]:
-    """A machine with an accelerator and count that fit, or without."""
-    if draw(st.booleans()):
-        plain = [name for name, setup in LEGACY_MACHINES.items() if setup.accelerator is None]
-        return draw(st.sampled_from(["n1-standard-4", "e2-highmem-16", *plain])), None, 0
-    machine = draw(st.sampled_from(sorted(GPU_COUNTS)))
-    gpu = draw(st.sampled_from([kind for kind in GPU_COUNTS[machine] if kind not in RETIRED_GPUS]))
-    return machine, gpu, draw(st.sampled_from(GPU_COUNTS[machine][gpu]))
-
-
-@st.composite
-def jobs(draw: st.DrawFn) -> dict[str, Any]:
-    """A valid CUSTOM job."""
-    fields: dict[str, Any] = {
-        "scaleTier": "CUSTOM",
-        "region": "us-central1",
-        "runtimeVersion": draw(st.sampled_from(["1.15", "2.3", "2.11", "2.17"])),
-        "pythonModule": "trainer.task",
-        "packageUris": [f"gs://b/{index}.tar.gz" for index in range(draw(st.integers(1, 4)))],
-        "args": draw(st.lists(st.text(max_size=6).filter(lambda arg: not arg.startswith("--job-dir")), max_size=4)),
-        "scheduling": {"priority": draw(st.integers(0, 1000)), "maxRunningTime": f"{draw(st.integers(1, 10**6))}s"},
-    }
-    for role in ROLES:
-        machine, gpu, count = draw(equipment())
-        fields[f"{role}Type"] = machine
-        if gpu is not None:
-            fields[f"{role}Config"] = {"acceleratorConfig": {"type": gpu, "count": str(count)}}
-        if role != "master":
-            fields[f"{role}Count"] = str(draw(st.integers(0, 20)))
-    return fields
+RANDOM_BODIES = 10_000
+OF_THE_FIELD = {"misspell", "extra", "nested"}
+"""Mutations that are wrong in themselves: no other field may be named for them."""
 
 
 def _translate(fields: Any) -> Translation:
     spec = parse_training_input(fields, "job")
-    return translate(spec, display_name="d", labels={}, substitute="warn")
+    send = translate if spec.hyperparameters is None else translate_tuning
+    return send(spec, display_name="d", labels={}, substitute="warn")
 
 
 def _outcome(fields: Any) -> Translation | ConfigError:
@@ -69,37 +38,115 @@ def _outcome(fields: Any) -> Translation | ConfigError:
         return error
 
 
+def _is_valid(job: dict[str, Any]) -> None:
+    """Fail unless Google's message types and the stand-in for Vertex AI take the job."""
+    json_format.ParseDict(job, CustomJob.pb(CustomJob()), ignore_unknown_fields=False)
+    check_custom_job(parse_message("CustomJob", job, "custom_job"))
+
+
+def _pools(found: Translation) -> dict[int, dict[str, Any]]:
+    return {index: pool for index, pool in enumerate(found.job["jobSpec"]["workerPoolSpecs"]) if pool}
+
+
+def _task(pool: dict[str, Any]) -> dict[str, Any]:
+    task: dict[str, Any] = pool.get("pythonPackageSpec") or pool["containerSpec"]
+    return task
+
+
+def _explains(note: Note, role: str, wanted: Wanted, kind: str) -> bool:
+    assert wanted.accelerator is not None
+    fields = {"scaleTier", f"{role}Type", f"{role}Config.acceleratorConfig"}
+    return (
+        note.field in fields and note.verdict == "changed" and {wanted.accelerator.type, kind} <= {*note.text.split()}
+    )
+
+
 @given(jobs())
 @settings(max_examples=60, deadline=None)
-def test_replicas_accelerators_packages_and_arguments_are_kept(fields: dict[str, Any]) -> None:
-    found = _translate(fields)
-    counts = [1, *(int(fields[f"{role}Count"]) for role in ROLES[1:])]
-    pools = [pool for pool in found.job["jobSpec"]["workerPoolSpecs"] if pool]
-    assert sum(int(pool["replicaCount"]) for pool in pools) == sum(counts) == sum(found.machines.values())
-    wanted = [
-        replicas * int(fields.get(f"{role}Config", {}).get("acceleratorConfig", {}).get("count", 0))
-        for role, replicas in zip(ROLES, counts, strict=True)
-    ]
-    assert sum(found.accelerators.values()) == sum(wanted)
-    for pool in pools:
-        assert pool["pythonPackageSpec"]["packageUris"] == fields["packageUris"]
-        assert pool["pythonPackageSpec"].get("args", []) == fields["args"]
+def test_a_valid_job_becomes_one_that_vertex_takes(job: Job) -> None:
+    _is_valid(_translate(job.fields).job)
 
 
-@given(jobs(), st.data())
-@settings(max_examples=120, deadline=None)
-def test_a_mutated_job_is_translated_or_refused_by_name(fields: dict[str, Any], data: st.DataObject) -> None:
-    broken = copy.deepcopy(fields)
-    names = [field.alias or name for name, field in TrainingInput.model_fields.items()]
-    for _ in range(data.draw(st.integers(1, 3))):
-        target = data.draw(st.sampled_from([broken, *(value for value in broken.values() if isinstance(value, dict))]))
-        key = data.draw(st.sampled_from(sorted(target) or ["x"]) | st.sampled_from(names) | TEXT)
-        target[key] = data.draw(ANYTHING | st.sampled_from(list(fields.values())))
-    outcome = _outcome(broken)
-    assert outcome.problem if isinstance(outcome, ConfigError) else outcome.job["jobSpec"]["workerPoolSpecs"]
+@given(jobs())
+@settings(max_examples=60, deadline=None)
+def test_every_pool_keeps_its_place_and_its_replicas(job: Job) -> None:
+    found = _translate(job.fields)
+    replicas = {index: int(pool["replicaCount"]) for index, pool in _pools(found).items()}
+    assert replicas == {index: wanted.replicas for index, wanted in job.pools.items()}
+    assert sum(found.machines.values()) == sum(replicas.values())
 
 
-@given(ANYTHING | st.dictionaries(st.sampled_from(list(TrainingInput.model_fields)), ANYTHING, max_size=5))
-@settings(max_examples=120, deadline=None)
-def test_no_body_whatever_gives_a_traceback(body: Any) -> None:
-    assert isinstance(_outcome(body), ConfigError | Translation)
+@given(jobs())
+@settings(max_examples=60, deadline=None)
+def test_every_pool_keeps_its_accelerators_or_a_note_names_the_substitute(job: Job) -> None:
+    found = _translate(job.fields)
+    assert sum(found.accelerators.values()) == sum(wanted.accelerators for wanted in job.pools.values())
+    for index, pool in _pools(found).items():
+        wanted, machine = job.pools[index], pool["machineSpec"]
+        assert machine.get("acceleratorCount", 0) == (wanted.accelerator.count if wanted.accelerator else 0)
+        if wanted.accelerator and machine["acceleratorType"] != wanted.accelerator.type:
+            assert any(_explains(note, ROLES[index], wanted, machine["acceleratorType"]) for note in found.notes)
+
+
+@given(jobs())
+@settings(max_examples=60, deadline=None)
+def test_packages_module_and_arguments_are_the_same_in_every_pool(job: Job) -> None:
+    folder = [f"--job-dir={job.fields['jobDir']}"] if "jobDir" in job.fields else []
+    for pool in _pools(_translate(job.fields)).values():
+        task = _task(pool)
+        assert task.get("args", []) == [*job.fields["args"], *folder]
+        assert task.get("packageUris") == job.fields.get("packageUris")
+        assert task.get("pythonModule") == job.fields.get("pythonModule")
+
+
+@given(jobs())
+@settings(max_examples=40, deadline=None)
+def test_a_job_in_snake_case_is_the_same_job(job: Job) -> None:
+    assert _translate(_snake_case(job.fields)).job == _translate(job.fields).job
+
+
+@given(mutations())
+@settings(max_examples=600, deadline=None)
+def test_a_job_with_one_thing_wrong_is_still_valid_or_refused_by_name(mutation: Mutation) -> None:
+    outcome = _outcome(mutation.body)
+    if isinstance(outcome, Translation):
+        _is_valid(outcome.job)
+        return
+    assert outcome.source == "job"
+    assert _names(outcome, mutation), (outcome, mutation)
+
+
+@given(mutations(["extra"]))
+@settings(max_examples=60, deadline=None)
+def test_a_field_that_does_not_exist_is_refused_by_its_whole_path(mutation: Mutation) -> None:
+    outcome = _outcome(mutation.body)
+    if not _is_free(mutation.path):
+        assert isinstance(outcome, ConfigError)
+        assert (outcome.problem, outcome.key) == ("unknown key", mutation.path)
+        assert outcome.value == mutation.path.rsplit(".", 1)[-1]
+
+
+def test_no_body_whatever_gives_a_traceback() -> None:
+    outcomes = [_outcome(random_job(random.Random(seed))) for seed in range(RANDOM_BODIES)]
+    assert all(str(outcome) for outcome in outcomes)
+    refused = sum(isinstance(outcome, ConfigError) for outcome in outcomes)
+    assert 50 < len(outcomes) - refused < refused
+
+
+def _names(error: ConfigError, mutation: Mutation) -> bool:
+    """Whether the error names the field that was changed, one in or around it, or a field that does not go with it."""
+    key, path = f"{error.key}.", f"{mutation.path}."
+    name = mutation.path.rsplit(".", 1)[-1]
+    if key.startswith(path) or path.startswith(key) or error.value == name:
+        return bool(error.key or name == "")
+    return mutation.kind not in OF_THE_FIELD and error.key.split(".")[0] in FIELD_NAMES
+
+
+def _is_free(path: str) -> bool:
+    """Whether the names at this place are the user's own."""
+    return path.startswith(("vertex.labels.", "vertex.env.", "job.labels."))
+
+
+def _snake_case(value: Any, path: str = "") -> Any:
+    names = {field.alias: name for name, field in TrainingInput.model_fields.items()}
+    return {names.get(key, key): inner for key, inner in value.items()}

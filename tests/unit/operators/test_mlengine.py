@@ -9,6 +9,7 @@ import pytest
 from airflow.sdk import DAG
 from airflow.sdk.exceptions import AirflowFailException
 
+from trainops.jobspec.installation import installed_packages
 from trainops.operators.mlengine import MLEngineStartTrainingJobOperator
 from trainops.operators.training_fields import TrainingArguments
 from trainops.providers.google.cloud.hooks.mlengine import MLEngineHook
@@ -97,11 +98,26 @@ def test_a_dry_run_needs_no_service_and_answers_the_job(capsys: pytest.CaptureFi
     assert job["labels"]["team"] == "ads"
     pool = job["jobSpec"]["workerPoolSpecs"][0]
     assert pool["machineSpec"] == {"machineType": "n1-standard-8"}
-    assert pool["pythonPackageSpec"]["packageUris"] == ["gs://b/p.tar.gz"]
-    assert pool["pythonPackageSpec"]["args"] == ["--steps", "1"]
+    assert installed_packages(pool["containerSpec"]) == ("gs://b/p.tar.gz",)
+    assert pool["containerSpec"]["args"] == ["--steps", "1"]
     told = capsys.readouterr().out
     assert "mapped masterType" in told
     assert "the job for europe-west4" in told
+    assert "this job would pay: on demand, $0.46 per hour" in told
+    assert "the list has none of europe-west4" in told
+
+
+def test_a_dry_run_shows_a_tuning_job_as_convert_does(capsys: pytest.CaptureFixture[str]) -> None:
+    tuning = {
+        "goal": "MAXIMIZE", "hyperparameterMetricTag": "accuracy", "maxTrials": 4,
+        "params": [{"parameterName": "lr", "type": "DOUBLE", "minValue": 0.1, "maxValue": 1.0}],
+    }  # fmt: skip
+    operator = MLEngineStartTrainingJobOperator(task_id="train", mode="DRY_RUN", **ARGUMENTS, hyperparameters=tuning)
+    job = operator.execute(context())["job"]
+    assert job["maxTrialCount"] == 4
+    assert job["studySpec"]["metrics"] == [{"metricId": "accuracy", "goal": "MAXIMIZE"}]
+    assert job["trialJobSpec"]["workerPoolSpecs"][0]["machineSpec"] == {"machineType": "n1-standard-8"}
+    assert "mapped hyperparameters.maxTrials" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

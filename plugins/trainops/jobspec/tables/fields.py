@@ -87,16 +87,17 @@ FIELDS: dict[str, dict[str, FieldRow]] = {
         "evaluatorConfig": _config_row("evaluators"),
         "evaluatorCount": _count_row(3, "evaluators"),
         "packageUris": FieldRow(
-            (f"{_PACKAGE}.packageUris",),
+            (f"{_PACKAGE}.packageUris", f"{_CONTAINER}.command"),
             ("mapped", "changed"),
-            "Installed in every replica. Empty beside a container: not sent.",
+            "Installed in every replica: by Vertex AI on its prebuilt images, on others by the container's command. "
+            "Empty beside a container: not sent.",
             "Missing without an image, more than 100, or no gs:// URI of a .tar.gz or .whl: build it with "
             "`python -m build` and copy it to a bucket.",
         ),
         "pythonModule": FieldRow(
-            (f"{_PACKAGE}.pythonModule",),
+            (f"{_PACKAGE}.pythonModule", f"{_CONTAINER}.command"),
             ("mapped",),
-            "Run in every replica.",
+            "Run in every replica, after the packages are installed.",
             "Empty, or missing without an image: add it to the job.",
         ),
         "args": FieldRow(
@@ -127,7 +128,7 @@ FIELDS: dict[str, dict[str, FieldRow]] = {
             "No folder of a bucket: write gs://BUCKET/FOLDER.",
         ),
         "runtimeVersion": FieldRow(
-            (_EXECUTOR,),
+            (_EXECUTOR, f"{_CONTAINER}.imageUri"),
             ("mapped", "defaulted", "changed"),
             "Chooses the prebuilt image of its TensorFlow, for CPU, GPU or TPU; the environment's image goes before "
             "it.",
@@ -135,10 +136,10 @@ FIELDS: dict[str, dict[str, FieldRow]] = {
             "an image.",
         ),
         "pythonVersion": FieldRow(
-            (_EXECUTOR,),
+            (_EXECUTOR, f"{_CONTAINER}.imageUri"),
             ("mapped", "defaulted", "changed"),
-            "Chooses among the images of the runtime version; 3.7 where there is one when absent. Not sent with an "
-            "image.",
+            "Chooses among the images of the runtime version; 3.7 where there is one when absent, which runtimes "
+            "before 1.15 had not. Not sent with an image.",
             "No image of the runtime version has it: choose one of the table below, or set an image.",
         ),
         "encryptionConfig": FieldRow(("encryptionSpec",), ("mapped",), "See EncryptionConfig."),
@@ -153,7 +154,7 @@ FIELDS: dict[str, dict[str, FieldRow]] = {
             ("jobSpec.serviceAccount",),
             ("mapped", "defaulted"),
             "Sent as it is; absent: the environment's, when it has one.",
-            "It differs from vertex.serviceAccount: keep one.",
+            "No email address: write it so; or it differs from vertex.serviceAccount: keep one.",
         ),
         "useChiefInTfConfig": FieldRow(
             (),
@@ -192,8 +193,9 @@ FIELDS: dict[str, dict[str, FieldRow]] = {
         "imageUri": FieldRow(
             (f"{_CONTAINER}.imageUri", _EXECUTOR),
             ("mapped", "changed"),
-            "The container; the master's when absent. With packages or a module it is the executor image, in which "
-            "they are installed. AI Platform's own prebuilt images become Vertex AI's.",
+            "The container; the master's when absent. With packages or a module, one of Vertex AI's prebuilt images is "
+            "the executor image, and any other a container that installs them itself. AI Platform's own prebuilt "
+            "images become Vertex AI's.",
             "AI Platform's own prebuilt image, under `substitute: refuse`: write Vertex AI's.",
         ),
         "containerCommand": FieldRow(
@@ -242,7 +244,7 @@ FIELDS: dict[str, dict[str, FieldRow]] = {
             (f"{_POOL}.diskSpec.bootDiskType",),
             ("mapped",),
             "Sent as it is.",
-            "Not pd-ssd, pd-standard or hyperdisk-balanced: choose one of these.",
+            "Not pd-ssd, pd-standard or hyperdisk-balanced, or the machine does not take it: choose one that it takes.",
         ),
     },
     "Scheduling": {
@@ -302,7 +304,7 @@ FIELDS: dict[str, dict[str, FieldRow]] = {
         ),
         "hyperparameterMetricTag": FieldRow(
             ("studySpec.metrics[].metricId",),
-            ("mapped", "defaulted"),
+            ("changed", "defaulted"),
             "training/hptuning/metric when absent. Vertex AI reads it from the package cloudml-hypertune, not from "
             "TensorFlow's summaries.",
             "With spaces: rename it, in the program too.",

@@ -30,6 +30,22 @@ LEGACY_REPOSITORY = "gcr.io/cloud-aiplatform/training"
 """Where AI Platform's own prebuilt images were."""
 
 
+_LAST_RUNTIME = (2, 11)
+
+
+def ai_platform_pythons(runtime: str) -> list[str]:
+    """Return the Python versions that a runtime of AI Platform had; none for what was no runtime of it.
+
+    Source: reference of projects.jobs v1, field pythonVersion.
+    """
+    major, _, minor = runtime.partition(".")
+    version = (int(major), int(minor))
+    if version > _LAST_RUNTIME:
+        return []
+    had = (("2.7", version <= (1, 15)), ("3.5", (1, 4) <= version < (1, 15)), ("3.7", version >= (1, 15)))
+    return [python for python, was_there in had if was_there]
+
+
 def image_uri(name: str) -> str:
     """URI of a prebuilt image by its name."""
     return f"{REPOSITORY}/{name}:latest"
