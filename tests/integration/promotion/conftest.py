@@ -14,6 +14,7 @@ import yaml
 from trainops import naming
 from trainops.config.plan import RunPlan
 from trainops.gcp.storage import Document, Storage
+from trainops.jobspec.installation import command
 from trainops.policy.promotion_gate import Decision
 from trainops.policy.record import Attempt, Record, TaskTry
 from trainops.settings import Settings
@@ -108,11 +109,8 @@ class Training:
     def write_record(self) -> None:
         work = self.settings.work
         args = ["--config", f"{self.folder}/plan.json", "--tokens", self.tokens, "--job-dir", self.folder]
-        package = {
-            "packageUris": [f"{work}/packages/trainer/0.1.0/cccccccccccccccc/trainer-0.1.0.tar.gz"],
-            "args": args,
-            "executorImageUri": "image",
-        }
+        package = f"{work}/packages/trainer/0.1.0/cccccccccccccccc/trainer-0.1.0.tar.gz"
+        container = {"imageUri": "image", "command": command("trainer.task", [package]), "args": args}
         now = datetime(2026, 11, 30, tzinfo=UTC)
         attempt = Attempt(number=1, writer="w", intent_at=now, create_deadline=now, job_name="customJobs/1")
         record = Record(
@@ -122,7 +120,7 @@ class Training:
             owner=TaskTry(dag_id=self.plan.dag_id, run_id=self.plan.run_id, task_id="submit_training"),
             opened_at=now,
             region="us-central1",
-            spec={"jobSpec": {"workerPoolSpecs": [{"pythonPackageSpec": package}]}},
+            spec={"jobSpec": {"workerPoolSpecs": [{"containerSpec": container}]}},
             spec_hash="0",
             folder=self.folder,
             attempts=(attempt,),
