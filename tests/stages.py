@@ -16,16 +16,19 @@ from xml.etree import ElementTree
 ROOT = Path(__file__).resolve().parent.parent
 AIRFLOW, TRAINER = ".venv", ".venv-trainer"
 NO_TESTS_COLLECTED = 5
+SIDE_BY_SIDE = ["--numprocesses=logical", "--maxprocesses=4", "--dist=loadfile"]
+"""A process per core; the tests of a file stay together, since they share the services that they started."""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One run of pytest: its name, the environment, what it selects."""
+    """One run of pytest: its name, the environment, what it selects, and whether its files may run side by side."""
 
     name: str
     environment: str
     select: str
     may_be_empty: bool = False
+    side_by_side: bool = False
 
     def command(self, report: Path) -> list[str]:
         """Give the command line; pytest leaves its counts in the file `report`."""
@@ -35,6 +38,7 @@ class Stage:
             "-m",
             "pytest",
             *where,
+            *(SIDE_BY_SIDE if self.side_by_side else []),
             "-q",
             "-m",
             self.select,
@@ -59,7 +63,7 @@ class Counts:
 
 SUITES = {
     "": [
-        Stage("fast", AIRFLOW, "not live and not full"),
+        Stage("fast", AIRFLOW, "not live and not full", side_by_side=True),
         Stage("trainer", TRAINER, "not full"),
         Stage("live", AIRFLOW, "live and not full"),
     ],
