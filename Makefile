@@ -36,8 +36,8 @@ check: setup  ## lint, format, types and the walls between the modules
 	.venv/bin/ruff check . && .venv/bin/ruff format --check . && PYTHONPATH=plugins:include .venv/bin/lint-imports
 	.venv/bin/mypy --exclude "tests/(trainer/|live/recompute_loss|integration/seed_job/trainer/)" $(MAIN_PATHS) && .venv/bin/mypy --python-executable .venv-trainer/bin/python $(TRAINER_PATHS)
 
-bench: setup  ## what a DAG file costs to import, beside the provider's Vertex operator
-	$(PY) benchmarks/import_time.py
+bench: setup  ## what importing, submitting and waiting cost, beside the provider's Vertex operator
+	$(PY) -m benchmarks.import_time && $(PY) -m benchmarks.submit && $(PY) -m benchmarks.waiting
 
 .venv/.ready: requirements.txt requirements-dev.txt include/localcloud/requirements.txt constraints.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; (3, 11, 3) <= sys.version_info < (3, 14) or sys.exit("Trainops needs Python 3.11.3 to 3.13; name one: make setup PYTHON=python3.12")'

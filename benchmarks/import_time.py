@@ -2,7 +2,7 @@
 
 The DAG processor pays this at every parse and a task at every try. CPU time rather than wall time, so that a busy
 machine changes little; each is the least of several fresh interpreters, so that cold caches change nothing.
-`python benchmarks/import_time.py [REPEATS]`.
+`python -m benchmarks.import_time [REPEATS]`.
 """
 
 import json
@@ -13,7 +13,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from benchmarks.local_services import ROOT, with_bytecode
+
 LIMIT_SECONDS = 0.3
 PEER = "from airflow.providers.google.cloud.operators.vertex_ai.custom_job import CreateCustomJobOperator"
 HEAVY = [
@@ -50,9 +51,10 @@ class Cost:
 
 def main(repeats: int) -> int:
     """Print the table; answers 1 when there are no DAG files to measure. A slow one is said, not failed."""
-    peer = measure(PEER, repeats)
     files = sorted((ROOT / "dags").glob("*.py"))
-    costs = {file.name: measure(import_of(file), repeats) for file in files}
+    with tempfile.TemporaryDirectory() as folder:
+        peer = measure(PEER, repeats, Path(folder))
+        costs = {file.name: measure(import_of(file), repeats, Path(folder)) for file in files}
     print(f"CPU seconds over `import airflow.sdk` ({peer.floor:.2f} s), least of {repeats}")
     print(f"{'imported':<36}{'seconds':>9}{'ratio':>9}  heavy modules")
     print_row("CreateCustomJobOperator (provider)", peer, peer)
@@ -63,16 +65,19 @@ def main(repeats: int) -> int:
     return 0 if costs else 1
 
 
-def measure(code: str, repeats: int) -> Cost:
+def measure(code: str, repeats: int, folder: Path) -> Cost:
     """Run the code in fresh interpreters and give the cheapest; one more, since the first may find cold caches."""
-    return min((run(code) for _ in range(repeats + 1)), key=lambda cost: cost.over)
+    return min((run(code, folder) for _ in range(repeats + 1)), key=lambda cost: cost.over)
 
 
-def run(code: str) -> Cost:
-    """Run the code once in a fresh interpreter, set up as the DAG processor's is: `plugins` and `dags` on the path."""
+def run(code: str, folder: Path) -> Cost:
+    """Run the code once in a fresh interpreter, set up as the DAG processor's is: `plugins` and `dags` on the path.
+
+    Compiled modules are kept in `folder`, whatever this process was told about them: an image has them.
+    """
     path = os.pathsep.join([str(ROOT / "plugins"), str(ROOT / "dags")])
     with tempfile.TemporaryDirectory() as home:
-        environment = {**os.environ, "PYTHONPATH": path, "AIRFLOW_HOME": home}
+        environment = {**with_bytecode(folder), "PYTHONPATH": path, "AIRFLOW_HOME": home}
         done = subprocess.run(
             [sys.executable, "-c", PROBE, code], capture_output=True, text=True, env=environment, check=False
         )
