@@ -4,19 +4,29 @@ TrainopsError
 ├── ConfigError            the user's input is refused: never retried, exit code 2
 ├── ServiceError           a Google service answered with an error
 │   ├── TransientError     429 on reads, 5xx, lost connection, token refresh: ask again
-│   ├── AccessError        401, 403: somebody must grant something
+│   ├── AccessError        401, 403, a token that is refused for good: somebody must grant something
 │   ├── NotFoundError      404
 │   ├── RequestRefused     400 and other 4xx: the request itself is wrong, never retried
 │   └── WriteConflict      412: the object changed since it was read
 ├── IntegrityError         an object of ours is corrupt or belongs to somebody else: left alone
 └── RunError               a run ended without what it was for
-    ├── CapacityError      quota or stockout: queue again, or take the next candidate
+    ├── CapacityError      Google has nothing to run it on: queue again
+    │   ├── QuotaExceeded  the project's quota is used up
+    │   └── Stockout       the region has no such machines now
     ├── Preempted          made room for another run: resumes, costs no retry
     ├── SpotLost           Google took the machines back: resumes, costs no retry
+    ├── InternalFailure    an error inside Vertex AI: resumes, costs no retry
+    ├── JobVanished        somebody deleted the job: resumes, costs no retry
     ├── JobFailed          the user's code failed: message, exit code, last log lines
+    │   └── OutOfMemory    it took more memory than the machine or the GPU has
+    ├── ImagePullFailed    the container image is missing, or may not be read
+    ├── PermissionMissing  an account may not do what the job needs
+    ├── JobRefused         Vertex AI did not take the job
     ├── JobCancelled       somebody cancelled the job
     ├── DeadlinePassed     the run's own deadline passed; the job was cancelled
     └── OutputsMissing     the job succeeded but did not leave what it promised
+
+How a run's end is told apart, retried, and mended is a table: `trainops.policy.failure.RULES`.
 """
 
 from __future__ import annotations
@@ -80,7 +90,7 @@ class ConfigError(TrainopsError):
         return lowered[found[0]] if found else None
 
     def _text(self) -> str:
-        where = ": ".join(part for part in (self.source, self.key) if part)
+        where = ": ".join(_one_line(part) for part in (self.source, self.key) if part)
         parts = [f"{where}: {self.problem}" if where else self.problem]
         if self.value is not None:
             parts.append(f"got {self.value!r}")
@@ -93,6 +103,11 @@ class ConfigError(TrainopsError):
         if self.next_step:
             parts.append(self.next_step)
         return "; ".join(parts)
+
+
+def _one_line(text: str) -> str:
+    """A name that a user wrote, as it may stand in a log: nothing in it ends a line or moves the cursor."""
+    return text if text.isprintable() else repr(text)
 
 
 def _last_part(path: str) -> str:
@@ -136,7 +151,15 @@ class RunError(TrainopsError):
 
 
 class CapacityError(RunError):
-    """Quota or stockout: the job key queues again or takes its next candidate."""
+    """Google has nothing to run it on: the job key queues again."""
+
+
+class QuotaExceeded(CapacityError):
+    """The project's quota is used up; the next attempt follows after a pause."""
+
+
+class Stockout(CapacityError):
+    """The region has no such machines now; the next attempt follows after a pause."""
 
 
 class Preempted(RunError):
@@ -145,6 +168,14 @@ class Preempted(RunError):
 
 class SpotLost(RunError):
     """Google took Spot machines back; the run resumes and costs no retry."""
+
+
+class InternalFailure(RunError):
+    """An error inside Vertex AI; the next attempt follows after a pause."""
+
+
+class JobVanished(RunError):
+    """Somebody deleted the job; the next attempt follows."""
 
 
 class JobFailed(RunError):
@@ -156,6 +187,22 @@ class JobFailed(RunError):
     def __init__(self, message: str, *, exit_code_of_job: int | None = None) -> None:
         super().__init__(message)
         self.exit_code_of_job = exit_code_of_job
+
+
+class OutOfMemory(JobFailed):
+    """The job took more memory than its machine or GPU has: the same job would end the same way."""
+
+
+class ImagePullFailed(RunError):
+    """The container image is missing, or Vertex AI's service agents may not read it."""
+
+
+class PermissionMissing(RunError):
+    """The caller, or the account that the job runs as, may not do what the job needs."""
+
+
+class JobRefused(RunError):
+    """Vertex AI did not take the job: sending it again cannot help."""
 
 
 class JobCancelled(RunError):

@@ -10,7 +10,7 @@ Layout of the two buckets (`work` and `models` are URIs such as `gs://local-llm-
     {work}/runs/{experiment}/{run_key}/g{G}/              plan.json, translation.json, checkpoints/, metrics.jsonl,
                                                           result.json, model/
     {work}/runs/{experiment}/{run_key}/g{G}/a{N}/         job.json, control/
-    {work}/runs/{experiment}/{run_key}/g{G}/{task}/       the same of a job beside the run's main one (tokenize)
+    {work}/runs/{experiment}/{run_key}/g{G}/{task}[-{i}]/ the same of a job beside the run's main one (tokenize)
     {work}/queue/ledger.json, requests/{job_key}.json
     {models}/{model}/versions/{run_key}-g{G}/             Hugging Face layout and manifest.json
     {models}/{model}/channels/{channel}.json              candidate, production
@@ -134,6 +134,11 @@ def log_position_uri(record: str, watch: str) -> str:
 def generation_folder(work: str, experiment: str, run: str, generation: int) -> str:
     """Folder of one generation: what a first start, or a clear, began."""
     return f"{run_folder(work, experiment, run)}/g{generation}"
+
+
+def task_folder(generation: str, task: str, map_index: int = -1) -> str:
+    """Folder, in that of the run's generation, of a job beside the run's main one, or of one of many mapped jobs."""
+    return f"{generation}/{task}-{map_index}" if map_index >= 0 else f"{generation}/{task}"
 
 
 def attempt_folder(folder: str, attempt: int) -> str:

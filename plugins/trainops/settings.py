@@ -132,6 +132,11 @@ class Settings(_Strict):
     impersonation_chain: str | list[str] | None = Field(
         None, description="Service account to act as, or the chain that leads to it."
     )
+    quota_project: str | None = Field(
+        None,
+        pattern=r"^[a-z][a-z0-9-]{4,28}[a-z0-9]$",
+        description="Project that calls of Google's services are counted against; null: what the credentials say.",
+    )
     service_account: str | None = Field(
         None, pattern=r"^[^@/\s]+@[^@/\s]+$", description="Service account that jobs run as; null: Vertex's own."
     )

@@ -15,6 +15,7 @@ from trainops.errors import (
     TransientError,
     WriteConflict,
 )
+from trainops.gcp.token_faults import token_error
 
 Translator = Callable[[BaseException, str], ServiceError | None]
 """Turns an exception of a client library into one of ours; None when it does not know it."""
@@ -67,12 +68,10 @@ def service_errors(what: str, *translators: Translator) -> Generator[None]:
 def connection_error(error: BaseException, what: str) -> ServiceError | None:
     """Translate what `requests` and `google.auth` raise when no reply came."""
     import requests
-    from google.auth import exceptions as auth
 
-    if isinstance(error, auth.DefaultCredentialsError):
-        return AccessError(f"{what}: no Google credentials found; run `gcloud auth application-default login`")
-    if isinstance(error, auth.GoogleAuthError):
-        return TransientError(f"{what}: the access token could not be had: {error}")
+    token = token_error(error, what)
+    if token is not None:
+        return token
     # A reply that is not JSON where JSON was promised comes from something between us and Google.
     if isinstance(error, (requests.RequestException, ConnectionError, TimeoutError)):
         return TransientError(f"{what}: no reply: {error}")

@@ -102,6 +102,24 @@ class Storage:
                     return Blob(data, info.generation, info.updated)
         raise TransientError(f"reading {uri}: it was replaced during each of {_READS_OF_A_MOVING_OBJECT} reads")
 
+    def read_tail(self, uri: str, size: int) -> bytes | None:
+        """Return the last `size` bytes of an object, or all of a smaller one; None where there is no object.
+
+        One request, and no checksum: that is of the whole object. Raises the ServiceError family.
+        """
+        try:
+            with _errors(f"reading {uri}"):
+                data: bytes = self._blob(uri).download_as_bytes(
+                    start=-size, checksum=None, raw_download=True, timeout=TIMEOUT, retry=_retry()
+                )
+        except NotFoundError:
+            return None
+        except RequestRefused as error:
+            if error.status == 416:  # an empty object has no last bytes
+                return b""
+            raise
+        return data
+
     def _read_generation(self, uri: str, generation: int) -> bytes | None:
         """Return the bytes of one generation, None when it was replaced meanwhile."""
         try:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import threading
-from collections.abc import Hashable, Sequence
+from collections.abc import Generator, Hashable, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+from trainops.errors import ConfigError
 from trainops.settings import load_settings
 from trainops.steps.services import Services
 
@@ -35,13 +39,50 @@ class TrainopsHook:
         return Services(self.settings, self.credentials())
 
     def credentials(self) -> Any:
-        """The connection's credentials; None where the environment takes none."""
+        """The connection's credentials; None where the environment takes none.
+
+        :raises ConfigError: there is no such connection, or nothing can be made of what it holds.
+        """
         if self.settings.credentials == "anonymous":
             return None
+        with self._told_of_connection():
+            return self._google_hook().get_credentials()
+
+    @property
+    def fingerprint(self) -> Hashable:
+        """Equal for hooks whose services are the same: environment, connection with what it holds now, and chain."""
+        held = None
+        if self.settings.credentials != "anonymous":
+            with self._told_of_connection():
+                held = self._google_hook().extras
+        text = json.dumps([self.settings.model_dump_json(), self.gcp_conn_id, self.impersonation_chain, held])
+        return hashlib.sha256(text.encode()).hexdigest()  # a key of a service account is not kept as a key of a dict
+
+    def _google_hook(self) -> Any:
         from airflow.providers.google.common.hooks.base_google import GoogleBaseHook  # seconds of CPU: not at the top
 
-        hook = GoogleBaseHook(gcp_conn_id=self.gcp_conn_id, impersonation_chain=self.impersonation_chain)
-        return hook.get_credentials()
+        return GoogleBaseHook(gcp_conn_id=self.gcp_conn_id, impersonation_chain=self.impersonation_chain)
+
+    @contextmanager
+    def _told_of_connection(self) -> Generator[None]:
+        from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
+        from google.auth.exceptions import GoogleAuthError
+
+        try:
+            yield
+        except AirflowNotFoundException as error:
+            raise self._refused(
+                "there is no such Airflow connection", "add it: Admin, Connections, Google Cloud"
+            ) from error
+        except (AirflowException, GoogleAuthError, OSError) as error:
+            problem = f"the Airflow connection holds no credentials that can be used: {error}"
+            raise self._refused(problem, "correct the connection: Admin, Connections") from error
+
+    def _refused(self, problem: str, next_step: str) -> ConfigError:
+        return ConfigError(
+            problem, source=f"environment {self.settings.name}", key="connection", value=self.gcp_conn_id,
+            next_step=next_step,
+        )  # fmt: skip
 
 
 _SHARED: dict[Hashable, Services] = {}
@@ -53,10 +94,11 @@ def shared_services(
 ) -> Services:
     """The services of an environment with these credentials, one object for the whole process.
 
-    A triggerer follows a thousand runs; with connections of its own for each it would hold thousands.
+    A triggerer follows a thousand runs; with connections of its own for each it would hold thousands. A connection that
+    was given a new key is another one, so the triggerer need not be started again for it.
     """
     hook = TrainopsHook(environment, gcp_conn_id, impersonation_chain)
-    key = hook.settings.model_dump_json(), hook.gcp_conn_id, str(hook.impersonation_chain)
+    key = hook.fingerprint
     with _SHARING:
         if key not in _SHARED:
             _SHARED[key] = hook.services()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
+from airflow.sdk.exceptions import AirflowSkipException
 
 from trainops.errors import TrainopsError
 from trainops.hooks.mlengine import MLEngineHook
@@ -15,9 +16,14 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
 
+_NO_ID = (None, "", "None")
+"""What a template makes of an XCom that was never pushed."""
+
+
 class MLEngineTrainingCancelJobOperator(BaseOperator):
     """Asks Vertex AI to cancel a job; one that has ended already is no error, one that never was is.
 
+    It is skipped when there is no id: the task that starts the job failed before it pushed the XCom `job_id`.
     A job that still waits in the GPU queue does not exist on Vertex AI yet: fail or clear its task instead.
 
     :param job_id: what the job was started with, or `projects/P/locations/R/customJobs/N`; of several jobs with one id
@@ -54,6 +60,10 @@ class MLEngineTrainingCancelJobOperator(BaseOperator):
 
     def execute(self, context: Context) -> None:
         """Cancel the job, and tell what state it is in then."""
+        if self.job_id in _NO_ID:
+            raise AirflowSkipException(
+                "nothing was submitted, nothing to cancel: the task that starts the job left no id"
+            )
         try:
             hook = MLEngineHook(
                 self.gcp_conn_id, self.impersonation_chain, region=self.region, environment=self.environment

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.exceptions import AirflowTaskTimeout
+from airflow.sdk.log import mask_secret
 
 from trainops import naming
-from trainops.errors import ConfigError, TrainopsError
+from trainops.errors import CapacityError, ConfigError, ServiceError, TrainopsError
 from trainops.hooks.task import failure, refused, take_over, task_key, try_of
+from trainops.hooks.unfollowed import error_of_event, unfollowed
 from trainops.links.vertex import VertexJobLink, job_url, log_url
 from trainops.operators.training_fields import FIELDS, TrainingArguments, merged_training_input
 from trainops.settings import load_settings
@@ -41,7 +44,7 @@ class MLEngineStartTrainingJobOperator(TrainingArguments):
     :param job_id: display name of the job, and the XCom `job_id`; the run key when absent. See
         `trainops.hooks.mlengine.display_name` for why it is not normalised.
     :param mode: `DRY_RUN` translates, logs the job and its notes, and submits nothing; `PRODUCTION` or `CLOUD`.
-    :param labels: labels of the job, beside those by which Trainops finds it.
+    :param labels: labels of the job; one with a name by which Trainops finds its jobs is kept as `user-NAME`.
     :param plan: URI of the plan that `resolve_run` wrote; the generation keeps a copy, and the trainer reads it.
     :param run_key: key of the run; made of DAG id and run id when absent.
     :param wait: wait until the job has ended (a job without a sensor of its own), and push `gcp_metadata`.
@@ -51,7 +54,9 @@ class MLEngineStartTrainingJobOperator(TrainingArguments):
     :param experiment: experiment of the run; the DAG id when absent.
     :param environment: name of a file in `configs/environments`; None for what `TRAINOPS_ENVIRONMENT` says.
     :param poll_interval: seconds between looks while waiting; None for the environment's.
-    :param cancel_on_kill: end the job when the task is killed.
+    :param cancel_on_kill: end the job when the task is killed, or fails and nobody goes on with the job.
+    :param execution_timeout: holds while deferred, too (Airflow's does not): a try that waits for the job ends it after
+        so long, one that only submits gives up waiting for GPUs.
     """
 
     template_fields: Sequence[str] = (
@@ -120,21 +125,16 @@ class MLEngineStartTrainingJobOperator(TrainingArguments):
                 self.log.info("nothing to do, and no job to pay for: %s exists already", self.done_if_exists)
                 return {"job_name": None, "exists": self.done_if_exists}
             watch = self._begin(context, hook)
-            done = watch.look().done
-            self._tell_job(watch.run.store.load())
-            if done:
-                return self._done(context, watch)
         except TrainopsError as error:
             raise refused(error) from error
-        if self.deferrable:
-            self._defer(context, watch)
-        return self._wait_here(context, watch)
+        return self._follow(context, watch)
 
     def execute_complete(self, context: Context, event: dict[str, Any] | None = None) -> dict[str, Any]:
         """The trigger is done: tell what came of it."""
-        if event is not None and event.get("status") == "error":
-            raise AirflowFailException(event["message"])
         watch = self._watch(context, (event or {}).get("position"))
+        error = error_of_event(event)
+        if error is not None:
+            raise unfollowed(watch, context, error, cancel=self.cancel_on_kill)
         watch.look()
         return self._done(context, watch)
 
@@ -143,15 +143,18 @@ class MLEngineStartTrainingJobOperator(TrainingArguments):
         self._killed = True
 
     def _begin(self, context: Context, hook: TrainopsHook) -> Watch:
-        from trainops.steps.start import begin
+        from trainops.jobspec.hidden import secret_values
+        from trainops.steps.start import CHANGED, begin
 
         services = hook.services()
         request = self._request(context, hook)
         record, told = begin(
             services.storage, hook.settings, self._record_uri(context), request, try_of(context), actor=self.task_id
         )
+        for value in secret_values(record.spec):
+            mask_secret(value)  # in whatever this task logs from here on
         for line in told:
-            self.log.info("%s", line)
+            self.log.log(logging.WARNING if line.startswith(CHANGED) else logging.INFO, "%s", line)
         context["ti"].xcom_push(key="job_id", value=record.spec["displayName"])
         return self._watch(context)
 
@@ -169,13 +172,15 @@ class MLEngineStartTrainingJobOperator(TrainingArguments):
         run_key, experiment = self._run(context)
         plan = self._plan(hook)
         body = merged_training_input(self, default_region=hook.settings.region, stored=self._stored(hook))
-        labels = {**(self.labels or {}), "dag": naming.label_value(key["dag_id"])}
+        own = {"dag": naming.label_value(key["dag_id"])}
         return JobRequest(
             job_key=naming.job_key(run_key, key["task_id"], key["map_index"]), run_key=run_key, experiment=experiment,
             task=key["task_id"], display_name=display_name(self.job_id or run_key), training_input=body, plan=plan,
-            labels=labels, priority=int((plan or {}).get("priority", self.priority)),
+            labels=own, user_labels=self.labels or {}, priority=int((plan or {}).get("priority", self.priority)),
             max_waiting_hours=(plan or {}).get("max_waiting_hours"),
             max_running_hours=(plan or {}).get("max_running_hours"),
+            wait_limit=None if self.wait else self.execution_timeout,
+            try_limit=self.execution_timeout if self.wait else None,
         )  # fmt: skip
 
     def _stored(self, hook: TrainopsHook) -> Mapping[str, Any] | None:
@@ -242,7 +247,24 @@ class MLEngineStartTrainingJobOperator(TrainingArguments):
             method_name="execute_complete",
         )  # fmt: skip
 
-    def _wait_here(self, context: Context, watch: Watch) -> dict[str, Any]:
+    def _follow(self, context: Context, watch: Watch) -> dict[str, Any]:
+        """Look once, then wait in the triggerer or here; what ends the wait before the job has ended is told alike."""
+        try:
+            done = watch.look().done
+            self._tell_job(watch.run.store.load())
+            if not done and self.deferrable:
+                self._defer(context, watch)
+            if not done:
+                self._wait_here(context, watch)
+        except (ServiceError, CapacityError, ConfigError) as error:
+            raise unfollowed(watch, context, error, cancel=self.cancel_on_kill) from error
+        except AirflowTaskTimeout:
+            if self.wait and self.cancel_on_kill:
+                watch.abandon(f"the execution_timeout of {self.task_id}, {self.execution_timeout}, has passed")
+            raise
+        return self._done(context, watch)
+
+    def _wait_here(self, context: Context, watch: Watch) -> None:
         """Wait on the worker; a signal makes the loop ask whether it was a kill."""
         while not watch.look().done:
             deadline = time.monotonic() + self._poll_seconds()
@@ -250,7 +272,6 @@ class MLEngineStartTrainingJobOperator(TrainingArguments):
                 time.sleep(0.5)
             if self._killed:
                 self._leave(context, watch)
-        return self._done(context, watch)
 
     def _leave(self, context: Context, watch: Watch) -> None:
         from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
@@ -261,8 +282,14 @@ class MLEngineStartTrainingJobOperator(TrainingArguments):
         )
         state = next(iter(states.get(key["run_id"], {}).values()), None)
         if self.cancel_on_kill and state in {"failed", "skipped", "success"}:
-            watch.run.cancel(f"{self.task_id} was marked {state} while its job was waited for")
+            why = f"{self.task_id} was marked {state} while its job was waited for"
+            watch.run.cancel(why, watch.run.store.load().generation)
             watch.run.advance()
+        # Airflow says "restarting" of a task that was cleared while it ran, and nothing more of it later.
+        from trainops.policy.lifecycle import CLEARED
+
+        how = CLEARED if state == "restarting" else "stopped"
+        watch.run.store.change(lambda now: now and _ended(now, how))
         raise TrainopsError(f"{self.task_id} was stopped while it waited (its state is {state}); the next try goes on")
 
     def _done(self, context: Context, watch: Watch) -> dict[str, Any]:

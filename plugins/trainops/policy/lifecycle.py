@@ -29,6 +29,10 @@ VANISH_GRACE = timedelta(minutes=5)
 """How long a bound job may be missing from lists before it counts as gone; lists may lag behind creates."""
 
 
+CLEARED = "cleared"
+"""How a try ended that was cleared while it ran."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Job:
     """A job of Vertex that carries the job key's label."""
@@ -62,7 +66,7 @@ class Lease:
 class Action:
     """One step: what to do, on which job, and why."""
 
-    what: Literal["enqueue", "wait", "submit", "bind", "cancel_job", "order_cancel", "end_attempt", "finish"]
+    what: Literal["enqueue", "wait", "submit", "bind", "cancel_job", "order_cancel", "end_attempt", "release", "finish"]
     why: str
     job: Job | None = None
     attempt: int = 0
@@ -72,9 +76,14 @@ class Action:
 
 def next_action(record: Record, jobs: tuple[Job, ...], lease: Lease, now: datetime) -> Action:
     """Answer one step for the job key. `jobs` are all jobs that carry its label, in any order."""
-    stray = _stray_job(record, jobs)
-    if stray is not None:
-        return stray
+    action = _stray_job(record, jobs) or _next(record, jobs, lease, now)
+    leaving = _leaving(jobs)
+    if action.what == "finish" and leaving is not None:
+        return Action(what="wait", why=f"{leaving.name} is still being cancelled; then it ends: {action.why}")
+    return action
+
+
+def _next(record: Record, jobs: tuple[Job, ...], lease: Lease, now: datetime) -> Action:
     if record.verdict is not None:
         return Action(what="finish", why=record.message or "it has ended", verdict=record.verdict)
     job = _job_of(record.attempt, record, jobs)
@@ -93,12 +102,14 @@ def next_action(record: Record, jobs: tuple[Job, ...], lease: Lease, now: dateti
 def begins_generation(record: Record, current: TaskTry) -> bool:
     """True when `current` is the try of a clear; False when it is a retry that resumes.
 
-    A clear raises `max_tries`; the clear of a running task raises only the run's `clear_number`, and kills its try.
+    A clear raises `max_tries`. The clear of a running task does not: it kills the try, which notes that before it ends.
+    The run's `clear_number` alone proves nothing, since clearing any other task raises it: a try that died without a
+    word is resumed, because a job that goes on can still be cleared, and one that was ended wrongly is lost.
     """
     last = record.owner
     if current.max_tries > last.max_tries:
         return True
-    return current.clear_number > last.clear_number and last.ended is None
+    return current.clear_number > last.clear_number and last.ended == CLEARED
 
 
 def current_job(record: Record, jobs: tuple[Job, ...]) -> Job | None:
@@ -116,6 +127,11 @@ def _stray_job(record: Record, jobs: tuple[Job, ...]) -> Action | None:
         why = f"{job.name} is of generation {job.generation}, attempt {job.attempt}; it is not the job that is followed"
         return Action(what="cancel_job", why=why, job=job)
     return None
+
+
+def _leaving(jobs: tuple[Job, ...]) -> Job | None:
+    """The oldest job that lives, where no job is followed."""
+    return min((job for job in jobs if job.live), key=lambda job: (job.create_time, job.name), default=None)
 
 
 def _job_of(attempt: Attempt | None, record: Record, jobs: tuple[Job, ...]) -> Job | None:
@@ -140,6 +156,10 @@ def _while_cancelling(record: Record, job: Job | None, now: datetime) -> Action:
         young = attempt.job_name is not None and now < (attempt.bound_at or now) + VANISH_GRACE
         if unclear or young:
             return Action(what="wait", why=f"attempt {attempt.number} may still appear: its create was called")
+    if order.verdict is Verdict.DEADLINE and job is not None and attempt is not None and attempt.verdict is None:
+        ended = _ended(record, attempt, job)
+        if ended.verdict is Verdict.SUCCEEDED:  # just before the cancel came
+            return ended
     return Action(what="finish", why=order.why, verdict=order.verdict)
 
 
@@ -168,12 +188,13 @@ def back_off_until(record: Record) -> datetime | None:
 
 
 def _before_submit(record: Record, jobs: tuple[Job, ...], lease: Lease, now: datetime) -> Action:
-    leaving = next((job for job in jobs if job.live), None)
+    leaving = _leaving(jobs)
     if leaving is not None:
         return Action(what="wait", why=f"{leaving.name}, an earlier job of this job key, is still being cancelled")
     number = len(record.attempts) + 1
     if number > record.limits.max_attempts:
-        why = f"{record.limits.max_attempts} attempts are used up; the last one ended: {record.attempts[-1].message}"
+        last = record.attempts[-1].message if record.attempts else "none was allowed"
+        why = f"{record.limits.max_attempts} attempts are used up; the last one ended: {last}"
         return Action(what="finish", why=why, verdict=Verdict.FAILED)
     pause = back_off_until(record)
     if pause is not None and now < pause:
@@ -184,8 +205,10 @@ def _before_submit(record: Record, jobs: tuple[Job, ...], lease: Lease, now: dat
 
 def _with_lease(record: Record, number: int, lease: Lease, why: str) -> Action:
     """Submit attempt `number` if the GPUs for it are leased, else take the next step towards that."""
-    if not record.accelerators or lease.state in {"reserved", "bound"}:
+    if not record.accelerators or lease.state == "reserved":
         return Action(what="submit", why=why, attempt=number)
+    if lease.state == "bound":
+        return Action(what="release", why="its lease is still that of an earlier job, which has ended")
     if lease.state == "none":
         return Action(what="enqueue", why="it has no place in the GPU queue yet")
     return Action(what="wait", why=lease.reason or "it waits in the GPU queue")
@@ -206,7 +229,7 @@ def _unclear_create(record: Record, attempt: Attempt, jobs: tuple[Job, ...], lea
     if now < attempt.create_deadline:
         why = f"attempt {attempt.number} is being created by {attempt.writer}"
         return Action(what="wait", why=why, attempt=attempt.number)
-    leaving = next((item for item in jobs if item.live), None)
+    leaving = _leaving(jobs)
     if leaving is not None:
         return Action(what="wait", why=f"{leaving.name}, an earlier job of this job key, is still being cancelled")
     return _with_lease(record, attempt.number, lease, f"no job of attempt {attempt.number} came of its first create")

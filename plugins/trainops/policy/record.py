@@ -38,6 +38,9 @@ class Verdict(StrEnum):
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"
+    OUT_OF_MEMORY = "out_of_memory"
+    IMAGE_PULL = "image_pull"
+    PERMISSION = "permission"
     CANCELLED = "cancelled"
     DEADLINE = "deadline"
     PREEMPTED = "preempted"
@@ -132,6 +135,12 @@ class Record(Part):
         """A copy with one more line of story and `changes`."""
         line = Decision(at=at, by=by, what=what, why=why)
         return self.model_copy(update={**changes, "story": (*self.story, line)})
+
+    def names(self, job_name: str) -> bool:
+        """True when the story of this or of an earlier generation tells of a job."""
+        lines = [line.what for line in self.story]
+        lines += [line["what"] for generation in self.earlier for line in generation["story"]]
+        return any(job_name in line for line in lines)
 
     def with_attempt(self, **changes: Any) -> tuple[Attempt, ...]:
         """The attempts, the current one changed."""

@@ -7,10 +7,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.bases.sensor import BaseSensorOperator, PokeReturnValue
-from airflow.sdk.exceptions import AirflowFailException
 
-from trainops.errors import ConfigError
+from trainops.errors import CapacityError, ConfigError, ServiceError
 from trainops.hooks.task import failure, resume_failed, take_over, task_key
+from trainops.hooks.unfollowed import error_of_event, unfollowed
 from trainops.triggers.run import RunTrigger
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class TrainingJobSensor(BaseSensorOperator):
             return super().execute(context)
         watch = self._watch(context)
         resume_failed(watch, context)
-        if watch.look().done:
+        if self._looked(watch, context):
             return self._result(watch)
         record = take_over(watch)
         self.defer(
@@ -91,9 +91,10 @@ class TrainingJobSensor(BaseSensorOperator):
 
     def execute_complete(self, context: Context, event: dict[str, Any] | None = None) -> Any:
         """The run has ended, or cannot be followed: tell its verdict."""
-        if event is not None and event.get("status") == "error":
-            raise AirflowFailException(event["message"])
         watch = self._watch(context, (event or {}).get("position"))
+        error = error_of_event(event)
+        if error is not None:
+            raise unfollowed(watch, context, error)
         watch.look()  # ends that came between the event and now are read from the record, like all others
         return self._result(watch)
 
@@ -105,12 +106,19 @@ class TrainingJobSensor(BaseSensorOperator):
         watch = self._watch(context, position if isinstance(position, dict) else None)
         if position is None:
             resume_failed(watch, context)
-        done = watch.look().done
+        done = self._looked(watch, context)
         kept.set(key, watch.follower.position)
         if not done:
             return PokeReturnValue(is_done=False)
         kept.delete(key)
         return PokeReturnValue(is_done=True, xcom_value=self._result(watch))
+
+    def _looked(self, watch: Watch, context: Context) -> bool:
+        """Look once, and say whether the run has ended."""
+        try:
+            return watch.look().done
+        except (ServiceError, CapacityError) as error:
+            raise unfollowed(watch, context, error) from error
 
     def _result(self, watch: Watch) -> dict[str, Any]:
         from trainops.steps.run_verdict import error_of, summary

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from datetime import timedelta
 
 from trainops import naming
 from trainops.errors import TransientError
@@ -34,20 +35,21 @@ def end_run(
 
 def end_job_key(
     services: Services, store: RecordStore, *, actor: str, why: str, say: Callable[[str], None],
-    patience_seconds: float = 300.0,
+    patience_seconds: float = 300.0, pause: Callable[[float], None] = time.sleep,
 ) -> None:  # fmt: skip
     """End one job key: order it, and reconcile until the order is confirmed.
 
+    :param pause: waits so many seconds between two looks.
     :raises TransientError: when that takes longer than `patience_seconds`.
     """
     run = Run(services, store.uri, actor=actor, say=say)
     record = store.load()
     if record.verdict is None:
         say(f"{record.job_key} is still open: {why}")
-        run.cancel(why)
-    deadline = time.monotonic() + patience_seconds
+        run.cancel(why, generation=record.generation)
+    deadline = services.now() + timedelta(seconds=patience_seconds)
     last = "nothing was heard of it"
-    while time.monotonic() < deadline:
+    while services.now() < deadline:
         try:
             action = run.advance()
         except TransientError as error:
@@ -56,5 +58,5 @@ def end_job_key(
             if action.what == "finish":
                 return
             last = action.why
-        time.sleep(PAUSE_SECONDS)
+        pause(PAUSE_SECONDS)
     raise TransientError(f"{record.job_key} has not ended after {patience_seconds:.0f} s: {last}")

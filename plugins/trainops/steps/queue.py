@@ -129,6 +129,25 @@ class GpuQueue:
 
         return job_key in self._swap(bound).leases
 
+    def hold(self, record: Record, record_uri: str, job_name: str) -> None:
+        """Make the ledger say that a job that lives holds its GPUs, whatever became of its reservation.
+
+        Its bind may have been missed by a crash. More than the quota may be held then, until one of the jobs has ended.
+        """
+        gpus = self.pools.names(record.accelerators, record.region, record.provisioning)
+
+        def held(ledger: Ledger) -> bool:
+            entry = ledger.leases.get(record.job_key)
+            if entry is not None and entry.job_name == job_name:
+                return False
+            since = record.opened_at if entry is None else entry.admitted_at
+            ledger.leases[record.job_key] = LeaseEntry(
+                gpus=gpus, state="bound", admitted_at=since, reserved_until=since, job_name=job_name, record=record_uri
+            )
+            return True
+
+        self._swap(held)
+
     def release(self, job_key: str) -> None:
         """Give the GPUs back and leave the queue; releasing twice changes nothing."""
         self.storage.delete(naming.request_uri(self.work, job_key))

@@ -59,6 +59,15 @@ class RecordStore:
             return after
         raise WriteConflict(f"{self.uri}: lost {ATTEMPTS_TO_WRITE} races in a row", status=412)
 
+    def swap(self, seen: Record, after: Record) -> Record | None:
+        """Write what was decided for `seen`, if the record still is that; None when somebody else was first.
+
+        Whoever gets None looks again: a decision must never be written onto a state that it was not made for.
+
+        :raises WriteConflict: after many lost races.
+        """
+        return after if self.change(lambda now: after if now == seen else None) is after else None
+
 
 def records_below(storage: Storage, folder: str) -> Iterator[RecordStore]:
     """The stores of all records directly below a run's folder."""

@@ -7,24 +7,30 @@ queue; what it decides comes from `policy.lifecycle.next_action`.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from trainops import naming
 from trainops.errors import AccessError, CapacityError, NotFoundError, RequestRefused, TransientError
+from trainops.jobspec.hidden import hidden_job
+from trainops.policy.failure import read_refusal, rule_of
 from trainops.policy.lifecycle import Action, Job, Lease, current_job, next_action
-from trainops.policy.record import Attempt, CancelOrder, Record, Verdict
+from trainops.policy.record import RESUMABLE, Attempt, CancelOrder, Record, Verdict
 from trainops.steps.record_store import RecordStore
 from trainops.steps.services import Services
 from trainops.steps.start import attempt_body
 
-CREATE_TIME = timedelta(seconds=90)
-"""How long a create may take before somebody else may create instead; longer than the client's own timeout."""
+CREATE_TIME = timedelta(seconds=120)
+"""How long an intent keeps others from creating: sending, the client's timeout of 70 s, and 30 s that lists may lag."""
+
+LATEST_SEND = timedelta(seconds=20)
+"""A create is sent so soon after its intent or not at all, so that `CREATE_TIME` covers it."""
 
 STEPS_AT_ONCE = 25
 """Steps of one `advance` before it answers anyway; a start takes five."""
@@ -59,26 +65,60 @@ class Run:
             record = self.store.load()
             jobs = self._jobs(record)
             self.observed = current_job(record, jobs)
-            action = next_action(record, jobs, self._lease(record), datetime.now(UTC))
-            if action.what == "finish":
-                self._finish(record, action)
+            if self._explain(record, jobs):
+                continue
+            action = next_action(record, jobs, self._lease(record), self.services.now())
+            if action.what == "wait" or (action.what == "finish" and self._finish(record, action)):
                 return action
-            if action.what == "wait":
-                return action
-            self._act(record, action)
+            if action.what != "finish":
+                self._act(record, action)
         return Action(what="wait", why=f"{STEPS_AT_ONCE} steps were taken at once; the next look goes on")
 
-    def cancel(self, why: str) -> None:
-        """Order the generation ended; `advance` then follows it until that is confirmed."""
-        self.store.change(lambda record: record and _ordered(record, self.actor, why, Verdict.CANCELLED))
+    def cancel(self, why: str, generation: int | None = None) -> None:
+        """Order the generation ended; `advance` then follows it until that is confirmed.
+
+        :param generation: the one that is meant; a later one is left alone. None means whichever is current.
+        """
+
+        def ordered(record: Record | None) -> Record | None:
+            if record is None or generation not in {None, record.generation}:
+                return None
+            if record.verdict is not None or record.cancel is not None:
+                return None
+            return self._ordered(record, why, Verdict.CANCELLED)
+
+        self.store.change(ordered)
 
     def _jobs(self, record: Record) -> tuple[Job, ...]:
         key = naming.label_value(record.job_key)
         found = self.services.vertex(record.region).list(
             f'labels.job-key="{key}" AND labels.managed-by="{naming.MANAGED_BY}"'
         )
-        jobs = [read_job(item) for item in found]
+        jobs = [read_job(item) for item in (*found, *self._not_listed(record, found))]
         return tuple(self._with_marker(record, job) for job in jobs)
+
+    def _not_listed(self, record: Record, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The bound job, asked for by its name when the list lacks it: a list may lag, and must not end an attempt."""
+        attempt = record.attempt
+        name = None if attempt is None or attempt.verdict is not None else attempt.job_name
+        if name is None or any(job["name"] == name for job in found):
+            return []
+        try:
+            return [self.services.vertex(record.region).get(name)]
+        except NotFoundError:
+            return []
+
+    def _explain(self, record: Record, jobs: tuple[Job, ...]) -> bool:
+        """Tell of jobs that ended before anybody knew them, as after an unclear create; False when there are none."""
+        told = record
+        for job in jobs:
+            if not job.live and not record.names(job.name):
+                why = f"{job.state}, of generation {job.generation}, attempt {job.attempt}; nobody saw it before"
+                told = told.told(self.services.now(), self.actor, f"found {job.name}", why)
+        if told is record:
+            return False
+        self.store.swap(record, told)
+        return True
 
     def _with_marker(self, record: Record, job: Job) -> Job:
         """Add whether the trainer left its preemption marker, which only matters once a job succeeded."""
@@ -95,7 +135,9 @@ class Run:
             return Lease(state="none")
         attempt = record.attempt
         if attempt is not None and attempt.verdict is None and attempt.job_name is not None:
-            return Lease(state="bound")  # the record knows more than the ledger: there is a job
+            if self.observed is not None and self.observed.live:
+                self.services.queue.hold(record, self.store.uri, attempt.job_name)
+            return Lease(state="bound")
         return self.services.queue.lease(record.job_key)
 
     def _act(self, record: Record, action: Action) -> None:
@@ -109,8 +151,9 @@ class Run:
             case "cancel_job":
                 self._cancel_job(record, action)
             case "order_cancel":
-                verdict = action.verdict or Verdict.CANCELLED
-                self.store.change(lambda now: now and _ordered(now, self.actor, action.why, verdict))
+                self.store.swap(record, self._ordered(record, action.why, action.verdict or Verdict.CANCELLED))
+            case "release":
+                self.services.queue.release(record.job_key)
             case _:
                 self._end_attempt(record, action)
 
@@ -120,127 +163,95 @@ class Run:
 
     def _submit(self, record: Record, action: Action) -> None:
         """Write the intent, create, and let the next look at the list tell what really exists."""
-        intent = self._intend(record, action)
+        now = self.services.now()
+        mine = Attempt(number=action.attempt, writer=self.writer, intent_at=now, create_deadline=now + CREATE_TIME)
+        kept = tuple(item for item in record.attempts if item.number != action.attempt)
+        what = f"intends attempt {action.attempt}"
+        intent = self.store.swap(record, record.told(now, self.actor, what, action.why, attempts=(*kept, mine)))
         if intent is None:
             return
         body = attempt_body(record.spec, record.folder, record.generation, action.attempt)
         sent = f"{naming.attempt_folder(record.folder, action.attempt)}/job.json"
-        self.services.storage.write_json(sent, body, generation=None)
+        self.services.storage.write_json(sent, hidden_job(body), generation=None)
+        if self.services.now() > now + LATEST_SEND:
+            self.say(f"{what}, but was held up; it is created after {mine.create_deadline:%H:%M:%S} UTC")
+            return
+        self._create(intent, action, body)
+
+    def _create(self, intent: Record, action: Action, body: dict[str, Any]) -> None:
         try:
-            job = self.services.vertex(record.region).create(body)
+            job = self.services.vertex(intent.region).create(body)
         except CapacityError as error:
-            self._give_up_attempt(action, Verdict.QUOTA, str(error))
-            return
+            why = f"{error}; {rule_of(Verdict.QUOTA).next_step}"
+            self._end_attempt(intent, replace(action, why=why, verdict=Verdict.QUOTA))
         except (RequestRefused, AccessError, NotFoundError) as error:
-            self._give_up_attempt(action, Verdict.REFUSED, f"Vertex refused the job: {error}")
-            return
+            refusal = read_refusal(error.status, str(error))
+            why = f"{refusal.message}; {refusal.next_step}"
+            self._end_attempt(intent, replace(action, why=why, verdict=refusal.verdict))
         except TransientError as error:
             self.say(f"create gave no clear answer ({error}); looking for the job by its label")
-            return
-        self.say(f"created {job['name']} as {action.why}")
-        self._bind(self.store.load(), Action(what="bind", why=action.why, job=read_job(job)))
-
-    def _intend(self, record: Record, action: Action) -> Record | None:
-        """The record with our intent; None when somebody else was first."""
-        now = datetime.now(UTC)
-        mine = Attempt(number=action.attempt, writer=self.writer, intent_at=now, create_deadline=now + CREATE_TIME)
-
-        def intended(current: Record | None) -> Record | None:
-            if current is None or current.attempts != record.attempts or current.cancel is not None:
-                return None
-            kept = tuple(item for item in current.attempts if item.number != action.attempt)
-            return current.told(
-                now, self.actor, f"intends attempt {action.attempt}", action.why, attempts=(*kept, mine)
-            )
-
-        after = self.store.change(intended)
-        return (
-            after if after is not None and after.attempt is not None and after.attempt.writer == self.writer else None
-        )
+        else:
+            self.say(f"created {job['name']} as {action.why}")
+            self._bind(intent, replace(action, job=read_job(job)))
 
     def _bind(self, record: Record, action: Action) -> None:
-        job = action.job
+        """Write the job's name into the record, and tie the lease to it."""
+        job, attempt = action.job, record.attempt
         assert job is not None
-        now = datetime.now(UTC)
-
-        def bound(current: Record | None) -> Record | None:
-            attempt = current.attempt if current is not None else None
-            if current is None or attempt is None or attempt.number != job.attempt or attempt.job_name is not None:
-                return None
-            attempts = current.with_attempt(job_name=job.name, bound_at=now)
-            return current.told(now, self.actor, f"attempt {attempt.number} is {job.name}", attempts=attempts)
-
-        after = self.store.change(bound)
-        name = after.attempt.job_name if after is not None and after.attempt is not None else None
-        if record.accelerators and name is not None and not self.services.queue.bind(record.job_key, name):
-            self._give_back(record, replace(job, name=name))
-
-    def _give_back(self, record: Record, job: Job) -> None:
-        """A job whose lease was given to somebody else in the meantime may not use those GPUs: end it, queue again."""
+        assert attempt is not None
+        now = self.services.now()
+        attempts = record.with_attempt(job_name=job.name, bound_at=now)
+        what = f"attempt {attempt.number} is {job.name}"
+        bound = self.store.swap(record, record.told(now, self.actor, what, attempts=attempts))
+        if bound is None or not record.accelerators or self.services.queue.bind(record.job_key, job.name):
+            return
+        # Somebody else may have the GPUs by now. Once its attempt has ended, the next look cancels the job.
         why = "its reservation had passed when the job came to be"
-        self._cancel_job(record, Action(what="cancel_job", why=why, job=job))
-        end = Action(what="end_attempt", why=why, attempt=job.attempt, verdict=Verdict.QUOTA)
-        self._end_attempt(self.store.load(), end)
+        self._end_attempt(bound, replace(action, why=why, verdict=Verdict.QUOTA))
 
     def _cancel_job(self, record: Record, action: Action) -> None:
+        """Tell the story first, so that it explains the job also when the reply is lost."""
         job = action.job
         assert job is not None
+        what = f"cancels {job.name}"
+        told = any(line.what == what for line in record.story)
+        if not told and self.store.swap(record, record.told(self.services.now(), self.actor, what, action.why)) is None:
+            return
         self.say(f"cancelling {job.name}: {action.why}")
-        try:
+        with contextlib.suppress(RequestRefused, NotFoundError):  # it has ended, or was deleted, in the meantime
             self.services.vertex(record.region).cancel(job.name)
-        except RequestRefused:
-            return  # it ended in the meantime: cancelling a finished job is no error
-        now = datetime.now(UTC)
-        self.store.change(lambda at: at and at.told(now, self.actor, f"cancelled {job.name}", action.why))
 
     def _end_attempt(self, record: Record, action: Action) -> None:
-        now = datetime.now(UTC)
+        """Note how the current attempt ended; a job that was refused for good ends the generation with it."""
+        now = self.services.now()
+        what = f"attempt {action.attempt} ended: {action.verdict}"
+        closed = {} if action.verdict in RESUMABLE else {"verdict": Verdict.FAILED, "message": action.why}
+        ended = record.told(now, self.actor, what, action.why, attempts=_ended(record, action, now), **closed)
+        if self.store.swap(record, ended) is not None:
+            self.services.queue.release(record.job_key)
+            self.say(f"attempt {action.attempt} ended ({action.verdict}): {action.why}")
 
-        def ended(current: Record | None) -> Record | None:
-            attempt = current.attempt if current is not None else None
-            if current is None or attempt is None or attempt.number != action.attempt or attempt.verdict is not None:
-                return None
-            attempts = current.with_attempt(
-                verdict=action.verdict, message=action.why, exit_code=action.exit_code, ended_at=now
-            )
-            return current.told(
-                now, self.actor, f"attempt {attempt.number} ended: {action.verdict}", action.why, attempts=attempts
-            )
-
-        self.store.change(ended)
-        self.services.queue.release(record.job_key)
-        self.say(f"attempt {action.attempt} ended ({action.verdict}): {action.why}")
-
-    def _give_up_attempt(self, action: Action, verdict: Verdict, why: str) -> None:
-        """The create was refused, so no job exists: end the attempt, and the generation when asking again is no use."""
-        self._end_attempt(
-            self.store.load(), Action(what="end_attempt", why=why, attempt=action.attempt, verdict=verdict)
-        )
-        if verdict is Verdict.REFUSED:
-            now = datetime.now(UTC)
-            self.store.change(
-                lambda at: at and at.told(now, self.actor, "gave up", why, verdict=Verdict.FAILED, message=why)
-            )
-
-    def _finish(self, record: Record, action: Action) -> None:
-        now = datetime.now(UTC)
-
-        def finished(current: Record | None) -> Record | None:
-            if current is None or current.verdict is not None or current.generation != record.generation:
-                return None
-            attempts = current.attempts
-            if current.attempt is not None and current.attempt.verdict is None:
-                attempts = current.with_attempt(
-                    verdict=action.verdict, message=action.why, exit_code=action.exit_code, ended_at=now
-                )
-            return current.told(
+    def _finish(self, record: Record, action: Action) -> bool:
+        """Close the generation, and give back what it held; False when the record moved on, and is to be seen again."""
+        now = self.services.now()
+        if record.verdict is None:
+            attempts = record.attempts
+            if record.attempt is not None and record.attempt.verdict is None:
+                attempts = _ended(record, action, now)
+            closed = record.told(
                 now, self.actor, f"ended: {action.verdict}", action.why,
                 verdict=action.verdict, message=action.why, attempts=attempts,
             )  # fmt: skip
-
-        self.store.change(finished)
+            if self.store.swap(record, closed) is None:
+                return False
         if record.accelerators:
             self.services.queue.release(record.job_key)
+        return True
+
+    def _ordered(self, record: Record, why: str, verdict: Verdict) -> Record:
+        now = self.services.now()
+        order = CancelOrder(by=self.actor, why=why, at=now, verdict=verdict)
+        return record.told(now, self.actor, "ordered the end", why, cancel=order)
 
 
 def read_job(body: dict[str, Any]) -> Job:
@@ -258,11 +269,8 @@ def read_job(body: dict[str, Any]) -> Job:
     )
 
 
-def _ordered(record: Record, by: str, why: str, verdict: Verdict) -> Record | None:
-    if record.verdict is not None or record.cancel is not None:
-        return None
-    now = datetime.now(UTC)
-    return record.told(now, by, "ordered the end", why, cancel=CancelOrder(by=by, why=why, at=now, verdict=verdict))
+def _ended(record: Record, action: Action, now: datetime) -> tuple[Attempt, ...]:
+    return record.with_attempt(verdict=action.verdict, message=action.why, exit_code=action.exit_code, ended_at=now)
 
 
 def _counts(accelerators: dict[str, int]) -> str:

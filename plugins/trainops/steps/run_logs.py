@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from trainops.errors import ServiceError
+from trainops.errors import ServiceError, TrainopsError
 from trainops.gcp.logs import LogLine, Logs
 from trainops.gcp.storage import Storage
 
@@ -16,6 +17,9 @@ LATE = timedelta(seconds=60)
 
 MOST_SEEN = 5000
 """Ids of lines that are kept to know them again; a job that prints more within `LATE` is asked for a shorter time."""
+
+TAIL_BYTES = 16384
+"""Bytes read from the end of a run's metrics; a line of them has a few hundred."""
 
 
 class LogFollower:
@@ -76,15 +80,16 @@ class LogFollower:
 
 def progress_line(storage: Storage, folder: str) -> str | None:
     """One line on how far the training is, from its metrics; None before the first step."""
-    found = storage.read_bytes(f"{folder}/metrics.jsonl")
-    lines = found.data.decode(errors="replace").splitlines() if found is not None else []
+    tail = storage.read_tail(f"{folder}/metrics.jsonl", TAIL_BYTES)
+    lines = tail.decode(errors="replace").splitlines() if tail is not None else []
     for line in reversed(lines):
         try:
             point = json.loads(line)
         except ValueError:
-            continue  # the trainer was killed while it wrote; the line before is whole
-        if isinstance(point, dict) and "loss" in point and "steps" in point:
-            return _told(point)
+            continue  # the trainer was killed while it wrote, or the tail begins in it; another line is whole
+        told = _told(point) if isinstance(point, dict) else None
+        if told is not None:
+            return told
     return None
 
 
@@ -93,7 +98,7 @@ def job_number(job_name: str) -> str:
     return job_name.rsplit("/", 1)[-1]
 
 
-def unreadable(error: ServiceError) -> str:
+def unreadable(error: TrainopsError) -> str:
     """The line that stands for lines which cannot be read."""
     return f"(the replicas' log cannot be read now: {error})"
 
@@ -101,19 +106,35 @@ def unreadable(error: ServiceError) -> str:
 def shown(line: LogLine) -> list[str]:
     """A replica's entry for the task log, a line for each of its lines; control characters are not passed on."""
     severity = "" if line.severity in {"INFO", "DEFAULT", ""} else f" {line.severity}"
-    texts = ["".join(char if char.isprintable() else " " for char in text) for text in line.text.rstrip().splitlines()]
-    return [f"[{line.replica}]{severity} {text}" for text in texts or [""]]
+    prefix = _printable(f"[{line.replica}]{severity}")  # a program that writes to Cloud Logging itself chooses both
+    return [f"{prefix} {_printable(text)}" for text in line.text.rstrip().splitlines() or [""]]
+
+
+def _printable(text: str) -> str:
+    return "".join(char if char.isprintable() else " " for char in text)
 
 
 def _identity(line: LogLine) -> str:
     return line.insert_id or f"{line.time.isoformat()} {line.replica} {line.text}"
 
 
-def _told(point: dict[str, Any]) -> str:
-    parts = [f"step {point['step']}/{point['steps']}", f"loss {point['loss']:.3f}"]
-    if point.get("tokens_per_second"):
-        parts.append(f"{point['tokens_per_second']:,.0f} tokens/s")
-    if point.get("remaining_seconds") is not None:
-        minutes, seconds = divmod(int(point["remaining_seconds"]), 60)
+def _told(point: dict[str, Any]) -> str | None:
+    """The point as a line; None when it is no point, or its figures are no numbers."""
+    step, steps, loss = (_number(point.get(key)) for key in ("step", "steps", "loss"))
+    if step is None or steps is None or loss is None:
+        return None
+    parts = [f"step {step:.0f}/{steps:.0f}", f"loss {loss:.3f}"]
+    rate, remaining = _number(point.get("tokens_per_second")), _number(point.get("remaining_seconds"))
+    if rate:
+        parts.append(f"{rate:,.0f} tokens/s")
+    if remaining is not None and math.isfinite(remaining):
+        minutes, seconds = divmod(int(remaining), 60)
         parts.append(f"about {minutes}:{seconds:02d} left")
     return ", ".join(parts)
+
+
+def _number(value: object) -> float | None:
+    """A number that can be told; the metrics are written by whatever the user trains with."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return None if abs(value) >= 1e18 else float(value)  # a loss may be nan

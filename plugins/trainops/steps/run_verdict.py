@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from trainops.errors import DeadlinePassed, JobCancelled, JobFailed, RunError
-from trainops.policy.failure import EXIT_NEVER
+from trainops.errors import JobFailed, RunError
+from trainops.policy.failure import rule_of
 from trainops.policy.record import Record, Verdict
 
 
@@ -26,25 +26,35 @@ def summary(record: Record) -> dict[str, Any]:
 
 
 def error_of(record: Record, last_lines: Sequence[str] = ()) -> RunError | None:
-    """The error that the verdict stands for; None when the run succeeded."""
+    """The error that the verdict stands for; None when the run succeeded.
+
+    :param last_lines: of the job's log, for an error of the user's code.
+    """
+    kind = _kind(record)
+    if kind is None:
+        return None
     attempt = record.attempt
     name = attempt.job_name if attempt is not None else None
     text = f"{record.job_key}: {record.message}" + (f" ({name})" if name and name not in record.message else "")
-    match record.verdict:
-        case Verdict.SUCCEEDED | None:
-            return None
-        case Verdict.CANCELLED:
-            return JobCancelled(text)
-        case Verdict.DEADLINE:
-            return DeadlinePassed(text)
-        case _:
-            tail = "\n".join(("", "last log lines:", *last_lines)) if last_lines else ""
-            return JobFailed(text + tail, exit_code_of_job=attempt.exit_code if attempt else None)
+    error = rule_of(kind).error
+    if not issubclass(error, JobFailed):
+        return error(text)
+    tail = "\n".join(("", "last log lines:", *last_lines)) if last_lines else ""
+    return error(text + tail, exit_code_of_job=attempt.exit_code if attempt else None)
 
 
 def retry_helps(record: Record) -> bool:
     """False when another try of the task could only fail the same way."""
-    if record.verdict is not Verdict.FAILED:
+    if record.verdict is not Verdict.FAILED or record.attempt is None or record.attempt.verdict is not Verdict.FAILED:
         return False
+    return rule_of(Verdict.FAILED, record.attempt.exit_code).retry == "Airflow"
+
+
+def _kind(record: Record) -> Verdict | None:
+    """How it ended; a failed generation ended as its last attempt did, such as after too many stockouts in a row."""
+    if record.verdict in {None, Verdict.SUCCEEDED}:
+        return None
     attempt = record.attempt
-    return attempt is not None and attempt.exit_code != EXIT_NEVER and attempt.verdict is Verdict.FAILED
+    if record.verdict is Verdict.FAILED and attempt is not None and attempt.verdict is not None:
+        return attempt.verdict
+    return record.verdict

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
@@ -39,6 +40,10 @@ class Services:
     def queue(self) -> GpuQueue:
         """The GPU queue."""
         return GpuQueue(self.storage, self.settings.work, load_gpu_pools())
+
+    def now(self) -> datetime:
+        """The time by which deadlines are judged."""
+        return datetime.now(UTC)
 
     def close(self) -> None:
         """Close the connections that were opened."""

@@ -8,15 +8,19 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from trainops import naming
-from trainops.errors import IntegrityError, WriteConflict
+from trainops.errors import ConfigError, IntegrityError, WriteConflict
 from trainops.gcp.storage import Storage
-from trainops.jobspec.training_input import parse_training_input
+from trainops.jobspec.hidden import hidden_job
+from trainops.jobspec.training_input import TrainingInput, parse_training_input
 from trainops.jobspec.translate import Images, Translation, translate
 from trainops.policy.failure import EXIT_NEVER
 from trainops.policy.lifecycle import begins_generation
 from trainops.policy.record import Limits, Record, TaskTry, Verdict
 from trainops.settings import Settings
 from trainops.steps.record_store import RecordStore
+
+CHANGED = "changed: "
+"""Begins a sentence about a field that means or does something else than the user wrote."""
 
 _PROVISIONING = {"SPOT": "spot", "FLEX_START": "flex_start"}
 
@@ -35,19 +39,32 @@ class JobRequest:
     plan: dict[str, Any] | None = None
     """The run plan, when the job belongs to an experiment's run; the generation keeps a copy."""
     labels: dict[str, str] = field(default_factory=dict)
+    """Labels of Trainops' own, beside those of the job key."""
+    user_labels: dict[str, str] = field(default_factory=dict)
+    """Labels of the user, beside those of the TrainingInput; one with a name of ours is kept as `user-NAME`."""
     priority: int = 50
     """Priority class in the GPU queue: larger goes first."""
     max_waiting_hours: float | None = None
     """Hours in the queue, before the first job, after which the generation gives up."""
     max_running_hours: float | None = None
     """Hours after the waiting time at which the generation ends, whatever happens in between."""
+    wait_limit: timedelta | None = None
+    """Time from the beginning of a try after which it gives up waiting for GPUs."""
+    try_limit: timedelta | None = None
+    """Time from the beginning of a try after which the generation ends; the next try has it anew."""
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
 
 
 def begin(
-    storage: Storage, settings: Settings, record_uri: str, request: JobRequest, current: TaskTry, *, actor: str
-) -> tuple[Record, list[str]]:
+    storage: Storage, settings: Settings, record_uri: str, request: JobRequest, current: TaskTry, *, actor: str,
+    clock: Callable[[], datetime] = _utc_now,
+) -> tuple[Record, list[str]]:  # fmt: skip
     """Open or resume the record of a job key, and tell in sentences what that meant.
 
+    :param clock: tells the time from which deadlines are counted.
     :raises ConfigError: when the job cannot be translated.
     :raises IntegrityError: when the record belongs to another task.
     """
@@ -58,10 +75,10 @@ def begin(
     def begun(record: Record | None) -> Record | None:
         told.clear()
         if record is not None and not begins_generation(record, current):
-            return _resumed(_own(record, current), current, actor, told)
+            return _resumed(_own(record, current), request, current, actor, told, clock())
         generation = 1 if record is None else _own(record, current).generation + 1
         if generation not in opened:
-            opened[generation] = open_generation(storage, settings, request, current, generation, told, actor)
+            opened[generation] = open_generation(storage, settings, request, current, generation, told, actor, clock())
         fresh = opened[generation]
         if record is None:
             return fresh
@@ -82,17 +99,17 @@ def open_generation(
     generation: int,
     told: list[str],
     actor: str,
+    now: datetime,
 ) -> Record:
     """Translate and freeze a generation's job; its plan and the notes of the translation are kept in its folder."""
     folder = naming.generation_folder(settings.work, request.experiment, request.run_key, generation)
-    if request.plan is None:
-        folder = f"{folder}/{request.task}"  # a job beside the run's main one keeps its attempts apart from that one's
+    if request.plan is None or current.map_index >= 0:  # a job beside the run's main one is kept apart from that one
+        folder = naming.task_folder(folder, request.task, current.map_index)
     translation = translate_request(settings, request, folder)
     _keep(storage, f"{folder}/translation.json", _explained(translation))
     if request.plan is not None:
         _keep(storage, f"{folder}/plan.json", request.plan)
-    told.extend(f"{note.field}: {note.text}" for note in translation.notes if note.verdict in {"changed", "refused"})
-    now = datetime.now(UTC)
+    told.extend(f"{CHANGED}{note.field}: {note.text}" for note in translation.notes if note.verdict == "changed")
     spec = frozen_spec(translation)
     strategy = spec["jobSpec"].get("scheduling", {}).get("strategy", "")
     record = Record(
@@ -109,7 +126,7 @@ def open_generation(
         accelerators=translation.accelerators,
         provisioning=_PROVISIONING.get(strategy, "standard"),
         priority=request.priority,
-        limits=_limits(request, now),
+        limits=_limits(request, now, now),
     )
     return record.told(now, actor, f"generation {generation} begins", f"try {current.try_number}")
 
@@ -160,15 +177,34 @@ def translate_request(
         "task": naming.label_value(request.task),
     }
     return translated(
-        parse_training_input(body, request.task), display_name=request.display_name, labels=labels,
+        _parsed(body, request), display_name=request.display_name, labels=labels,
         substitute=settings.substitute, images=Images(cpu=settings.image.cpu, gpu=settings.image.gpu),
         service_account=settings.service_account,
     )  # fmt: skip
 
 
+def _parsed(body: dict[str, Any], request: JobRequest) -> TrainingInput:
+    """The TrainingInput with the user's labels of both places.
+
+    :raises ConfigError: it is none, or a label has two values.
+    """
+    spec = parse_training_input(body, request.task)
+    held = spec.job.labels or {}
+    for name, value in request.user_labels.items():
+        if held.get(name, value) != value:
+            raise ConfigError(
+                "labels and the labels of training_input differ", source=request.task, key=f"labels.{name}",
+                value=value, allowed=[held[name]], next_step="give it in one of the two places",
+            )  # fmt: skip
+    if not request.user_labels:
+        return spec
+    job = {**(body.get("job") or {}), "labels": {**held, **request.user_labels}}
+    return parse_training_input({**body, "job": job}, request.task)
+
+
 def _explained(translation: Translation) -> dict[str, Any]:
     notes = [asdict(note) for note in translation.notes]
-    return {"job": translation.job, "notes": notes, "region": translation.region}
+    return {"job": hidden_job(translation.job), "notes": notes, "region": translation.region}
 
 
 def _keep(storage: Storage, uri: str, value: dict[str, Any]) -> None:
@@ -181,13 +217,16 @@ def _keep(storage: Storage, uri: str, value: dict[str, Any]) -> None:
             storage.write_json(uri, value, generation=0 if found is None else found.generation)
 
 
-def _limits(request: JobRequest, now: datetime) -> Limits:
-    def after(hours: float | None) -> datetime | None:
-        return None if hours is None else now + timedelta(hours=hours)
+def _limits(request: JobRequest, opened: datetime, now: datetime) -> Limits:
+    """The deadlines of a generation that was opened then, in a try that begins now."""
+
+    def first(hours: float | None, limit: timedelta | None) -> datetime | None:
+        ends = [opened + timedelta(hours=hours)] if hours is not None else []
+        return min([*ends, now + limit] if limit is not None else ends, default=None)
 
     waiting, running = request.max_waiting_hours, request.max_running_hours
     whole = None if running is None else running + (waiting or 0)
-    return Limits(submit_by=after(waiting), finish_by=after(whole))
+    return Limits(submit_by=first(waiting, request.wait_limit), finish_by=first(whole, request.try_limit))
 
 
 def _own(record: Record, current: TaskTry) -> Record:
@@ -198,14 +237,18 @@ def _own(record: Record, current: TaskTry) -> Record:
     return record
 
 
-def _resumed(record: Record, current: TaskTry, actor: str, told: list[str]) -> Record:
-    now = datetime.now(UTC)
+def _resumed(
+    record: Record, request: JobRequest, current: TaskTry, actor: str, told: list[str], now: datetime
+) -> Record:
     reopened = reopens(record)
     what = f"try {current.try_number} goes on with generation {record.generation}"
     told.append(what + (": the last attempt failed, the next one resumes from its checkpoint" if reopened else ""))
     changes: dict[str, Any] = {"owner": current, "hand_over": None}
     if reopened:
         changes |= {"verdict": None, "message": ""}
+    if request.try_limit is not None or request.wait_limit is not None:
+        ends = _limits(request, record.opened_at, now)
+        changes["limits"] = record.limits.model_copy(update={"submit_by": ends.submit_by, "finish_by": ends.finish_by})
     return record.told(now, actor, what, "a retry", **changes)
 
 

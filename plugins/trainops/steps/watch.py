@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import random
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
@@ -15,7 +16,7 @@ from trainops.gcp.logs import LogLine
 from trainops.policy.lifecycle import Job
 from trainops.policy.record import Record
 from trainops.steps.run import Run, Say
-from trainops.steps.run_logs import LogFollower, progress_line, unreadable
+from trainops.steps.run_logs import LATE, LogFollower, progress_line, unreadable
 from trainops.steps.services import Services
 
 Until = Literal["submitted", "ended"]
@@ -23,20 +24,31 @@ Until = Literal["submitted", "ended"]
 REPEAT_SECONDS = 60.0
 """An unchanged reason to wait is told again after so long."""
 
+KEEP_SECONDS = 60.0
+"""The position in the log is stored at most so often: a write for every line would cost more than the list and the logs
+together. A process that is killed outright tells at most the lines of so long again."""
+
+UNSEEN = "JOB_STATE_UNSPECIFIED"
+"""State of a job that the record names and nobody has looked at yet."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Look:
     """What one look found.
 
     :param job: the job that is followed, bound in the record; None before it exists and after it ended.
+    :param job_label: value of the label that all jobs of the job key carry.
     :param folder: of the generation, where the trainer leaves its metrics.
+    :param ended: the generation has ended, and its record says how.
     :param wake_by: when the look must be repeated even if nothing changes: a deadline.
     """
 
     done: bool
     why: str
     job: Job | None = None
+    job_label: str = ""
     folder: str = ""
+    ended: bool = False
     wake_by: datetime | None = None
 
 
@@ -46,6 +58,7 @@ class Watch:
     :param until: `submitted` ends when a job exists, `ended` when the generation has ended.
     :param max_unknown_seconds: how long errors that may pass are polled through.
     :param position: of the log, where an earlier watch stopped.
+    :param reads_log: False for a watch to which somebody else tells the job's lines (`tell_lines`).
     """
 
     def __init__(
@@ -58,6 +71,7 @@ class Watch:
         say: Say,
         max_unknown_seconds: float = 1800.0,
         position: dict[str, Any] | None = None,
+        reads_log: bool = True,
     ) -> None:
         self.run = Run(services, record_uri, actor=actor, say=say)
         self.services = services
@@ -65,15 +79,32 @@ class Watch:
         self.say = say
         self.max_unknown_seconds = max_unknown_seconds
         self.follower = LogFollower(services.logs, position)
+        self.reads_log = reads_log
         self._position_uri: str | None = None
-        self._kept_position = position
+        self._position_told = False
+        """True while lines were told that the stored position does not know of."""
+        self._position_stored = False
+        self._position_kept = time.monotonic() - KEEP_SECONDS * random.random()  # not all watches at the same moment
         self._unknown_since: float | None = None
         self._told: dict[str, tuple[str, float]] = {}
 
-    @property
-    def job_label(self) -> str:
-        """Value of the label that all jobs of the job key carry."""
-        return naming.label_value(self.run.store.load().job_key)
+    def glance(self) -> Look | None:
+        """What the record alone tells of a job that is bound and runs on, its state `UNSEEN`; None when one must look.
+
+        Costs no call of Vertex: a thousand watches that begin at once would make a thousand.
+        """
+        try:
+            record = self.run.store.load()
+        except (TransientError, CapacityError) as error:
+            self.not_seen(error)
+            return None
+        attempt = record.attempt
+        ordered = record.verdict is not None or record.cancel is not None
+        if self.until != "ended" or ordered or attempt is None or attempt.job_name is None or attempt.verdict:
+            return None
+        if self.follower.after is None:  # nothing was told yet, and nothing was printed before the job was
+            self.follower.pass_by(attempt.intent_at - LATE)
+        return _following(record, Job(name=attempt.job_name, state=UNSEEN), f"{attempt.job_name} is followed")
 
     def look(self) -> Look:
         """Reconcile once and tell what is new.
@@ -104,9 +135,32 @@ class Watch:
         """Note that the state is known."""
         self._unknown_since = None
 
-    def tell_lines(self, lines: Sequence[LogLine], problem: ServiceError | None = None) -> None:
+    def abandon(self, why: str) -> None:
+        """Order the end of a job that nobody will follow, and cancel it by its name: its list may be what is refused.
+
+        What cannot be done now is left to whoever looks next; the order stands in the record.
+        """
+        try:
+            followed = self.run.store.load().generation
+            self.run.cancel(why, followed)
+            record = self.run.store.load()
+            attempt = record.attempt if record.generation == followed else None
+            if record.cancel is not None and attempt is not None and attempt.job_name and attempt.verdict is None:
+                self.services.vertex(record.region).cancel(attempt.job_name)
+                self.say(f"cancelled {attempt.job_name}: {why}")
+        except TrainopsError as error:
+            self.say(f"the job could not be cancelled ({error}); end_run or housekeeping goes on with it")
+
+    def tell_state(self, job: Job) -> None:
+        """Tell the state of the job that somebody else saw, when it is new."""
+        text = f"{job.name} is {job.state.removeprefix('JOB_STATE_').lower()}"
+        if job.state != UNSEEN and text != self._told.get("why", ("", 0.0))[0]:
+            self._tell("why", text)
+
+    def tell_lines(self, lines: Sequence[LogLine], problem: TrainopsError | None = None) -> None:
         """Tell lines of the job that somebody else read, or why they could not be read."""
         for text in self.follower.take(lines):
+            self._position_told = True
             self.say(text)
         if problem is not None:
             self._tell("log", unreadable(problem))
@@ -118,19 +172,25 @@ class Watch:
             kept = self.services.storage.read_json(self._position_uri)
             if kept is not None:
                 self.follower.go_on_from(kept.value)
-                self._kept_position = self.follower.position
+                self._position_stored = True
+
+    @property
+    def must_keep_position(self) -> bool:
+        """True when lines were told since the position was stored, and that was a while ago."""
+        return self._position_told and time.monotonic() - self._position_kept >= KEEP_SECONDS
 
     def keep_position(self) -> None:
-        """Store the position in the log when it has changed, if this watch remembers it."""
-        position = self.follower.position
-        if self._position_uri is not None and position != self._kept_position:
-            with contextlib.suppress(ServiceError):
-                self.services.storage.write_json(self._position_uri, position, generation=None)
-                self._kept_position = position
+        """Store the position in the log, if lines were told since that was done and this watch remembers it."""
+        if self._position_uri is None or not self._position_told:
+            return
+        self._position_told, self._position_kept = False, time.monotonic()
+        with contextlib.suppress(ServiceError):
+            self.services.storage.write_json(self._position_uri, self.follower.position, generation=None)
+            self._position_stored = True
 
     def forget(self) -> None:
         """Remove the stored position: who goes on has it."""
-        if self._position_uri is not None:
+        if self._position_uri is not None and self._position_stored:
             with contextlib.suppress(ServiceError):
                 self.services.storage.delete(self._position_uri)
 
@@ -153,21 +213,16 @@ class Watch:
         if self.until == "ended":
             self._follow(record)
         if action.what == "finish":
-            return Look(done=True, why=action.why)
+            return Look(done=True, why=action.why, ended=record.verdict is not None)
         self._tell("why", action.why)
         attempt = record.attempt
         submitted = attempt is not None and attempt.job_name is not None and attempt.verdict is None
-        return Look(
-            done=self.until == "submitted" and submitted,
-            why=action.why,
-            job=self.run.observed if submitted else None,
-            folder=record.folder,
-            wake_by=record.limits.finish_by,
-        )
+        look = _following(record, self.run.observed if submitted else None, action.why)
+        return replace(look, done=self.until == "submitted" and submitted)
 
     def _follow(self, record: Record) -> None:
         attempt = record.attempt
-        if attempt is None or attempt.job_name is None:
+        if not self.reads_log or attempt is None or attempt.job_name is None:
             return
         for line in self.follower.new_lines(attempt.job_name):
             self.say(line)
@@ -181,3 +236,14 @@ class Watch:
             return
         self._told[topic] = (text, now)
         self.say(text)
+
+
+def _following(record: Record, job: Job | None, why: str) -> Look:
+    return Look(
+        done=False,
+        why=why,
+        job=job,
+        job_label=naming.label_value(record.job_key),
+        folder=record.folder,
+        wake_by=record.limits.finish_by,
+    )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from trainops.errors import TrainopsError
+from trainops.hooks.unfollowed import error_event
 
 if TYPE_CHECKING:
     from trainops.steps.watch import Look, Until, Watch
@@ -107,13 +108,10 @@ class RunTrigger(BaseTrigger):
         started = time.monotonic()
         try:
             watch = await asyncio.to_thread(self._watch)
-            await asyncio.to_thread(watch.remember, self.watch_id)
-            while not (look := await self._look(watch)).done:
-                await self._until_news(watch, look)
-            await asyncio.to_thread(self._hand_over, watch)
+            await self._until_done(watch)
         except TrainopsError as error:
             self.log.error("%s", error)
-            event: dict[str, Any] = {"status": "error", "message": str(error)}
+            event = error_event(error)
         else:
             event = {"status": "done", "position": watch.follower.position}
         await asyncio.sleep(max(0.0, SETTLE_SECONDS - (time.monotonic() - started)))
@@ -127,10 +125,21 @@ class RunTrigger(BaseTrigger):
             await asyncio.to_thread(self._cancel_if_abandoned, state)
         self._tell_lines()
 
+    async def _until_done(self, watch: Watch) -> None:
+        try:
+            await asyncio.to_thread(watch.remember, self.watch_id)
+            look = await asyncio.to_thread(watch.glance) or await self._look(watch)
+            while not look.done:
+                await self._until_news(watch, look)
+                look = await self._look(watch)
+            await asyncio.to_thread(self._hand_over, watch, look)
+        except asyncio.CancelledError:
+            await asyncio.to_thread(watch.keep_position)
+            raise
+
     async def _look(self, watch: Watch) -> Look:
         look = await asyncio.to_thread(watch.look)
         self._tell_lines()
-        await asyncio.to_thread(watch.keep_position)
         return look
 
     async def _until_news(self, watch: Watch, look: Look) -> None:
@@ -145,23 +154,30 @@ class RunTrigger(BaseTrigger):
             await asyncio.sleep(min(self.poll_seconds, URGENT_SECONDS) if cancelling else self.poll_seconds)
             return
         board = board_of(watch.services, look.job.name.split("/")[3], self.poll_seconds)
-        async with board.following(Follower(look.job, watch.job_label, watch.follower)) as follower:
-            until = time.monotonic() + _patience(look)
-            while not follower.changed and (left := until - time.monotonic()) > 0:
-                await follower.news(min(left, PROGRESS_SECONDS))
-                await self._pass_on(watch, follower, look.folder)
+        async with board.following(Follower(look.job, look.job_label, watch.follower)) as follower:
+            now = time.monotonic()
+            until = now + _patience(look)
+            progress = now + PROGRESS_SECONDS * random.random()  # not all runs at the same moment
+            while not follower.changed and (now := time.monotonic()) < until:
+                await follower.news(min(until, progress) - now)
+                await self._pass_on(watch, follower)
+                if time.monotonic() >= progress:
+                    progress = time.monotonic() + PROGRESS_SECONDS
+                    await asyncio.to_thread(watch.tell_progress, look.folder)
+                    self._tell_lines()
 
-    async def _pass_on(self, watch: Watch, follower: Follower, folder: str) -> None:
-        """Tell what the board says of the job, and how far the training is."""
+    async def _pass_on(self, watch: Watch, follower: Follower) -> None:
+        """Tell what the board says of the job."""
         lines, problem = follower.take_lines()
         if follower.error is not None:
             watch.not_seen(follower.error)
         else:
             watch.seen()
+            watch.tell_state(follower.job)
         watch.tell_lines(lines, problem)
-        await asyncio.to_thread(watch.tell_progress, folder)
         self._tell_lines()
-        await asyncio.to_thread(watch.keep_position)
+        if watch.must_keep_position:
+            await asyncio.to_thread(watch.keep_position)
 
     def _tell_lines(self) -> None:
         """Log what the looks said; they run in threads, and only here the log is surely the task's."""
@@ -180,11 +196,16 @@ class RunTrigger(BaseTrigger):
             say=self._lines.append,
             max_unknown_seconds=self.max_unknown_seconds,
             position=self.position,
+            reads_log=False,
         )
 
-    def _hand_over(self, watch: Watch) -> None:
-        """Tell the record that the task goes on, so that a kill after this is not taken for an abandoned run."""
-        watch.run.store.change(lambda record: record and record.model_copy(update={"hand_over": self._name()}))
+    def _hand_over(self, watch: Watch, look: Look) -> None:
+        """Tell the record that the task goes on, so that a kill after this is not taken for an abandoned run.
+
+        A generation that has ended is left alone by a kill in any case.
+        """
+        if not look.ended:
+            watch.run.store.change(lambda record: record and record.model_copy(update={"hand_over": self._name()}))
         watch.forget()
 
     def _task_state(self) -> str | None:
@@ -204,7 +225,8 @@ class RunTrigger(BaseTrigger):
         if record.generation != self.generation or record.verdict is not None:
             return
         if state in KILLED or (state == "success" and record.hand_over is None):
-            watch.run.cancel(f"{self._name()} was marked {state} while its job ran")
+            why = f"{self._name()} was marked {state} while its job ran"
+            watch.run.cancel(why, generation=self.generation)
             watch.run.advance()
 
     def _name(self) -> str:

@@ -107,11 +107,14 @@ def test_no_attempt_starts_while_an_earlier_job_is_still_being_cancelled() -> No
     assert ask(record(generation=2), job("CANCELLING")).what == "wait"
 
 
+@pytest.mark.case("C111")
 @pytest.mark.parametrize("state", ["QUEUED", "PENDING", "RUNNING", "PAUSED", "UPDATING", "CANCELLING", "NEVER_SEEN"])
 def test_live_and_unknown_states_are_waited_for(state: str) -> None:
     assert ask(record(bound()), job(state)).what == "wait"
 
 
+@pytest.mark.case("C030")
+@pytest.mark.case("C111")
 @pytest.mark.parametrize(
     ("state", "verdict"),
     [
@@ -136,6 +139,7 @@ FAILURES = [
 ]
 
 
+@pytest.mark.case("C081")
 @pytest.mark.parametrize(("code", "message", "what", "verdict", "exit_code"), FAILURES)
 def test_failures_are_told_apart(code: int, message: str, what: str, verdict: Verdict, exit_code: int | None) -> None:
     action = ask(record(bound()), job("FAILED", error_code=code, error_message=message))
@@ -192,10 +196,22 @@ def test_a_cancel_order_waits_for_a_create_that_may_still_arrive() -> None:
     assert ask(cancelled(attempt()), now=NOW + timedelta(seconds=91)).what == "finish"
 
 
+@pytest.mark.case("C039")
 def test_a_passed_deadline_orders_the_end_unless_the_job_has_ended() -> None:
     late = record(bound(), limits=Limits(finish_by=NOW - timedelta(seconds=1)))
     assert (ask(late, job()).what, ask(late, job()).verdict) == ("order_cancel", Verdict.DEADLINE)
     assert ask(late, job("SUCCEEDED")).verdict is Verdict.SUCCEEDED
+
+
+def test_a_job_that_succeeded_before_the_cancel_of_a_passed_deadline_came_has_succeeded() -> None:
+    order = CancelOrder(by="sensor", why="too late", at=NOW, verdict=Verdict.DEADLINE)
+    assert ask(record(bound(), cancel=order), job("SUCCEEDED")).verdict is Verdict.SUCCEEDED
+    assert ask(record(bound(), cancel=order), job("FAILED")).verdict is Verdict.DEADLINE
+    assert ask(cancelled(bound()), job("SUCCEEDED")).verdict is Verdict.CANCELLED
+
+
+def test_a_lease_of_an_earlier_job_is_given_back_before_the_next_attempt_queues() -> None:
+    assert ask(record(), lease=Lease(state="bound")).what == "release"
 
 
 def test_waiting_for_gpus_ends_at_its_deadline_but_a_job_does_not() -> None:
@@ -210,6 +226,7 @@ def test_a_closed_record_still_cancels_jobs_that_turn_up() -> None:
     assert ask(closed).what == "finish"
 
 
+@pytest.mark.case("C012")
 @pytest.mark.parametrize(
     ("max_tries", "clear_number", "ended", "begins"),
     [
@@ -217,8 +234,10 @@ def test_a_closed_record_still_cancels_jobs_that_turn_up() -> None:
         (2, 0, "failed", False),  # a retry after a failure
         (3, 1, "submitted", True),  # a clear of the finished task
         (3, 1, None, True),  # a clear of the deferred task
-        (2, 1, None, True),  # a clear of the running task
+        (2, 1, "cleared", True),  # a clear of the running task
+        (2, 1, None, False),  # a retry after a crash, while another task of the run was cleared
         (2, 1, "failed", False),  # a retry, while another task of the run was cleared
+        (2, 1, "stopped", False),  # the same, after its worker was stopped
     ],
 )
 def test_a_clear_begins_a_generation_and_a_retry_does_not(
@@ -229,32 +248,53 @@ def test_a_clear_begins_a_generation_and_a_retry_does_not(
     assert begins_generation(before, now) is begins
 
 
-STATES = ["QUEUED", "RUNNING", "CANCELLING", "SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED", "WHATEVER"]
+STATES = [
+    "QUEUED", "RUNNING", "CANCELLING", "SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED", "PARTIALLY_SUCCEEDED", "WHATEVER",
+]  # fmt: skip
+TIMES = st.one_of(st.none(), st.integers(-400, 400).map(lambda minutes: NOW + timedelta(minutes=minutes)))
 JOBS = st.builds(
-    Job, name=st.sampled_from([NAME, "b", "c"]), state=st.sampled_from([f"JOB_STATE_{name}" for name in STATES]),
-    create_time=st.sampled_from(["1", "2"]), generation=st.integers(0, 2), attempt=st.integers(0, 2),
-    error_code=st.sampled_from([0, 3, 8, 13]), error_message=st.text(max_size=5), preempted=st.booleans(),
+    Job, name=st.sampled_from([NAME, "b", "c"]),
+    state=st.one_of(st.sampled_from([f"JOB_STATE_{name}" for name in STATES]), st.text(max_size=5)),
+    create_time=st.sampled_from(["", "1", "2"]), generation=st.integers(0, 2), attempt=st.integers(0, 2),
+    error_code=st.sampled_from([-1, 0, 3, 7, 8, 13]), error_message=st.text(max_size=5), preempted=st.booleans(),
 )  # fmt: skip
 ATTEMPTS = st.lists(
     st.builds(
-        attempt, number=st.integers(1, 2), job_name=st.sampled_from([None, NAME, "b"]),
-        bound_at=st.sampled_from([None, NOW]), ended_at=st.sampled_from([None, NOW]),
-        verdict=st.sampled_from([None, *Verdict]),
+        attempt, number=st.integers(1, 2), job_name=st.sampled_from([None, NAME, "b"]), bound_at=TIMES, ended_at=TIMES,
+        create_deadline=TIMES.filter(bool), verdict=st.sampled_from([None, *Verdict]),
     ),
     max_size=2,
 )  # fmt: skip
 RECORDS = st.builds(
     lambda attempts, **rest: record(*attempts, **rest), ATTEMPTS, generation=st.integers(1, 2),
-    verdict=st.sampled_from([None, Verdict.FAILED, Verdict.SUCCEEDED]),
-    cancel=st.sampled_from([None, CancelOrder(by="b", why="w", at=NOW)]),
+    verdict=st.sampled_from([None, *Verdict]), provisioning=st.sampled_from(["standard", "spot", "flex_start"]),
+    accelerators=st.sampled_from([{}, {"NVIDIA_TESLA_T4": 2}]),
+    limits=st.builds(Limits, submit_by=TIMES, finish_by=TIMES, max_attempts=st.integers(0, 3)),
+    cancel=st.one_of(
+        st.none(), st.builds(CancelOrder, by=st.just("b"), why=st.just("w"), at=st.just(NOW),
+                             verdict=st.sampled_from([Verdict.CANCELLED, Verdict.DEADLINE])),
+    ),
 )  # fmt: skip
+LEASES = st.builds(
+    Lease, state=st.sampled_from(["none", "waiting", "reserved", "bound"]), reason=st.sampled_from(["", "0 are free"])
+)
 
 
-@given(RECORDS, st.lists(JOBS, max_size=3, unique_by=lambda item: item.name), st.integers(-400, 400))
-def test_every_observation_has_one_answer_with_a_reason(one: Record, jobs: list[Job], minutes: int) -> None:
-    action = next_action(one, tuple(jobs), ADMITTED, NOW + timedelta(minutes=minutes))
+@given(RECORDS, st.lists(JOBS, max_size=3, unique_by=lambda item: item.name), LEASES, TIMES.filter(bool))
+def test_every_observation_has_one_answer_with_a_reason(
+    one: Record, jobs: list[Job], lease: Lease, now: datetime
+) -> None:
+    action = next_action(one, tuple(jobs), lease, now)
     assert action.why
-    assert action == next_action(one, tuple(reversed(jobs)), ADMITTED, NOW + timedelta(minutes=minutes))
+    assert action == next_action(one, tuple(reversed(jobs)), lease, now)
+
+
+@given(RECORDS, st.lists(JOBS, max_size=3, unique_by=lambda item: item.name), LEASES, TIMES.filter(bool))
+def test_nothing_ends_while_a_job_of_the_job_key_lives(
+    one: Record, jobs: list[Job], lease: Lease, now: datetime
+) -> None:
+    if next_action(one, tuple(jobs), lease, now).what == "finish":
+        assert not any(item.live for item in jobs)
 
 
 @given(RECORDS, st.lists(JOBS, max_size=3, unique_by=lambda item: item.name))

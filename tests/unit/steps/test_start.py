@@ -43,6 +43,7 @@ def attempt(job: JobRequest) -> dict[str, Any]:
     return attempt_body(frozen_spec(translate_request(SETTINGS, job, FOLDER)), FOLDER, 12, 100)
 
 
+@pytest.mark.case("C102")
 @given(st.text())
 @example("")
 @example("İ" * 64)
@@ -54,11 +55,14 @@ def test_any_text_can_be_made_a_label(text: str) -> None:
     assert len(value) <= 63  # what the strictest service of Google takes
 
 
+@pytest.mark.case("C102")
 @given(st.text(min_size=64), st.text(min_size=64))
 def test_long_names_stay_distinct(one: str, other: str) -> None:
     assert (naming.label_value(one) == naming.label_value(other)) == (one == other)
 
 
+@pytest.mark.case("C102")
+@pytest.mark.case("C104")
 @given(st.text(min_size=1), st.text(min_size=1), st.text(min_size=1), st.integers(-1, 10**6))
 @hypothesis_settings(deadline=None)
 def test_every_label_of_an_attempt_keeps_the_rules(dag: str, run: str, task: str, index: int) -> None:
@@ -99,6 +103,27 @@ def test_what_an_attempt_sets_itself_is_not_taken_from_the_user() -> None:
     vertex = {"labels": {"attempt": "x"}, "env": {naming.CONTROL_VARIABLE: "x"}}
     body = attempt(request(training_input={**JOB, "vertex": vertex}))
     check_custom_job(parse_message("CustomJob", body, "custom_job"))
-    assert body["labels"]["attempt"] == "100"
+    assert (body["labels"]["attempt"], body["labels"]["user-attempt"]) == ("100", "x")
     (variable,) = body["jobSpec"]["workerPoolSpecs"][0]["pythonPackageSpec"]["env"]
     assert variable == {"name": naming.CONTROL_VARIABLE, "value": f"{FOLDER}/a100/control"}
+
+
+def test_labels_of_the_user_stand_beside_those_of_the_input_and_of_trainops() -> None:
+    fields = {**JOB, "job": {"labels": {"team": "ads", "x": "1"}}}
+    labels = attempt(request(training_input=fields, user_labels={"team": "ads", "task": "mine"}))["labels"]
+    assert {name: labels[name] for name in ("team", "x", "task", "user-task")} == {
+        "team": "ads", "x": "1", "task": "t", "user-task": "mine",
+    }  # fmt: skip
+
+
+def test_a_label_with_two_values_is_refused() -> None:
+    fields = {**JOB, "job": {"labels": {"team": "ads"}}}
+    with pytest.raises(ConfigError, match="give it in one of the two places") as caught:
+        attempt(request(training_input=fields, user_labels={"team": "search"}))
+    assert caught.value.key == "labels.team"
+
+
+def test_a_label_that_is_no_text_is_refused() -> None:
+    with pytest.raises(ConfigError, match="write it in quotes") as caught:
+        attempt(request(user_labels={"version": 2}))
+    assert caught.value.key == "job.labels.version"
