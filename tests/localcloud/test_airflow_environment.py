@@ -43,6 +43,8 @@ def test_the_port_stands_in_all_three_settings(home: Home) -> None:
     assert environment["AIRFLOW__API__HOST"] == "127.0.0.1"
 
 
+@pytest.mark.case("C109")
+@pytest.mark.case("C110")
 def test_google_is_reached_anonymously_at_the_stand_in(home: Home) -> None:
     environment = _environment(home)
     assert environment["STORAGE_EMULATOR_HOST"] == "http://127.0.0.1:8802"

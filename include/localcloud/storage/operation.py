@@ -78,12 +78,16 @@ def ends_upload(content_range: str | None) -> bool:
 
 
 def name_in_metadata(text: bytes) -> str:
-    """Read the object's name from the JSON metadata of an upload; "" when it has none."""
+    """Read the object's name from the JSON metadata of an upload; "" when it has none.
+
+    As the server behind reads it: it takes a key in any case, and of several the last.
+    """
     try:
-        value = json.loads(text or b"{}")
+        value = json.loads(text or b"{}", object_pairs_hook=list)
     except ValueError:
         return ""
-    return str(value.get("name", "")) if isinstance(value, dict) else ""
+    named = [found for pair in value if isinstance(pair, tuple) for key, found in [pair] if key.lower() == "name"]
+    return str(named[-1]) if isinstance(value, list) and named else ""
 
 
 def _parse_upload(method: str, bucket: str, query: str) -> Operation:

@@ -20,6 +20,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from localcloud.storage.body import once, peek_name, read_all
 from localcloud.storage.faults import Fault, Faults, fault_body
 from localcloud.storage.journal import Journal
+from localcloud.storage.names import is_compose, names_of_sources, refusal_of
 from localcloud.storage.operation import (
     MUTATIONS,
     Kind,
@@ -45,12 +46,19 @@ class Proxy:
     async def handle(self, request: Request) -> Response:
         """Answer one request; an error of the server behind becomes a 503, which clients try again."""
         started = time.monotonic()
-        operation, body = await _understand(request)
+        operation, body, others = await _understand(request)
         path = unquote(_target(request))
         name = f"{operation.target.bucket}/{operation.target.name}" if operation.target else ""
-        fault = self._faults.hit(request.method, f"{path} {name}")
+        named = [target.name for target in (operation.target, operation.source) if target is not None]
+        refusal = refusal_of(
+            request.method, request.scope["raw_path"].decode("ascii"), request.url.query, named + others
+        )
+        fault = None if refusal else self._faults.hit(request.method, f"{path} {name}")
         try:
-            response = await self._answer(request, operation, body, fault)
+            if refusal is not None:
+                response: Response = JSONResponse({"error": {"code": 400, "message": refusal}}, 400)
+            else:
+                response = await self._answer(request, operation, body, fault)
         except BadPrecondition as error:
             response = JSONResponse({"error": {"code": 400, "message": str(error)}}, 400)
         except httpx.HTTPError as error:
@@ -119,18 +127,29 @@ class Proxy:
         return lock
 
 
-async def _understand(request: Request) -> tuple[Operation, AsyncIterator[bytes]]:
-    """Parse the request; the name of an upload is looked for in its body when it is not in the query."""
-    operation = parse_operation(request.method, request.scope["raw_path"].decode("ascii"), request.url.query)
+async def _understand(request: Request) -> tuple[Operation, AsyncIterator[bytes], list[str]]:
+    """Parse the request; the name of an upload is looked for in its body when it is not in the query.
+
+    What the body names beside the target comes as the last part.
+    """
+    raw_path = request.scope["raw_path"].decode("ascii")
+    operation = parse_operation(request.method, raw_path, request.url.query)
     stream = request.stream()
-    if operation.target is None or operation.target.name:
-        return operation, stream
+    if is_compose(raw_path):
+        sources = await read_all(stream)
+        return operation, once(sources), names_of_sources(sources)
+    if operation.target is None or operation.kind not in {Kind.UPLOAD, Kind.RESUMABLE_START}:
+        return operation, stream, []
+    if operation.target.name and "uploadType=media" in request.url.query:
+        return operation, stream, []
     if operation.kind is Kind.RESUMABLE_START:
         metadata = await read_all(stream)
         name, body = name_in_metadata(metadata), once(metadata)
     else:
         name, body = await peek_name(stream)
-    return replace(operation, target=replace(operation.target, name=name)), body
+    if operation.target.name:  # the query's counts, if both are there
+        return operation, body, [name]
+    return replace(operation, target=replace(operation.target, name=name)), body, []
 
 
 def _target(request: Request) -> str:

@@ -1,4 +1,4 @@
-"""HTTP: the routes of Vertex AI and Cloud Logging, and the stand-in's own."""
+"""HTTP: the routes of Vertex AI and Cloud Logging, and the stand-in's own; those for access tokens are in `tokens`."""
 
 from __future__ import annotations
 
@@ -57,19 +57,13 @@ def add_vertex_routes(app: FastAPI, jobs: CustomJobs) -> None:
         return jobs.operation(operation_id)
 
 
-def add_other_google_routes(app: FastAPI, logs: Logs, journal: Journal) -> None:
-    """Add Cloud Logging's entries.list, and a token endpoint that grants everybody."""
+def add_other_google_routes(app: FastAPI, logs: Logs) -> None:
+    """Add Cloud Logging's entries.list."""
 
     @app.post("/v2/entries:list")
     async def entries(request: Request) -> Any:
         body = await _body(request)
         return await run_in_threadpool(logs.entries, body)
-
-    @app.post("/token")
-    async def token(request: Request) -> Any:
-        form = (await request.body()).decode(errors="replace")
-        journal.add("token_request", body=form)
-        return {"access_token": "local", "expires_in": 3600, "token_type": "Bearer"}
 
 
 def add_fault_routes(app: FastAPI, faults: Faults, strikes: Strikes) -> None:

@@ -61,6 +61,14 @@ class Delay(_Fault):
     seconds: float = Field(gt=0)
 
 
+class TokenFailure(_Fault):
+    """Lets the next request for an access token fail."""
+
+    kind: Literal["token_failure"]
+    answer: Literal["invalid_grant", "not_json"] = "invalid_grant"
+    """Refused for good, as for a key that was deleted; or 200 with a page that is no JSON, as a proxy answers."""
+
+
 class Stockout(_Fault):
     """Lets provisioning find no machines in a region."""
 
@@ -71,6 +79,22 @@ class Stockout(_Fault):
     retry_seconds: float = 0.2
     """Time between two tries of one job."""
     count: int | None = Field(default=None, ge=1)
+
+
+class JobError(_Fault):
+    """Lets the next job fail before its code starts, as Vertex fails it."""
+
+    kind: Literal["image_pull", "permission", "internal"]
+    """The image cannot be pulled; the job's account may not read an object; an error inside Vertex, after its tries."""
+
+
+class FailedJob(_Fault):
+    """Lets the next job fail before its code starts, with these words."""
+
+    kind: Literal["job_error"]
+    code: int = Field(ge=1, le=16)
+    """google.rpc.Code."""
+    message: str
 
 
 class SlowCancel(_Fault):
@@ -101,7 +125,7 @@ class KillReplica(BaseModel):
     signal: int = Field(default=9, ge=1, le=31)
 
 
-Standing = Answer | DropReply | Delay | Stockout | SlowCancel
+Standing = Answer | DropReply | Delay | Stockout | JobError | FailedJob | SlowCancel | TokenFailure
 Fault = Annotated[Standing | SpotLoss | KillReplica, Field(discriminator="kind")]
 _ADAPTER: TypeAdapter[Standing | SpotLoss | KillReplica] = TypeAdapter(Fault)
 
@@ -165,6 +189,16 @@ class Faults:
             lambda fault: isinstance(fault, Stockout) and fault.region in {"*", region} and fault.accelerator in wanted
         )
         return found if isinstance(found, Stockout) else None
+
+    def take_token_failure(self) -> str | None:
+        """Return how a request for an access token fails, if it does."""
+        found = self._take(lambda fault: isinstance(fault, TokenFailure))
+        return found.answer if isinstance(found, TokenFailure) else None
+
+    def take_job_error(self) -> JobError | FailedJob | None:
+        """Use up one failure of a job that is about to start, if one stands."""
+        found = self._take(lambda fault: isinstance(fault, JobError | FailedJob))
+        return found if isinstance(found, JobError | FailedJob) else None
 
     def take_slow_cancel(self) -> float:
         """Return the seconds that a cancel is late."""

@@ -13,6 +13,7 @@ from localcloud.vertex.errors import ApiError
 from localcloud.vertex.faults import Answer, Faults
 from localcloud.vertex.journal import Journal
 from localcloud.vertex.methods import method_of
+from localcloud.vertex.tokens import caller
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -55,8 +56,15 @@ class Gate:
 
 
 def _request(scope: Scope) -> dict[str, str]:
-    agent = dict(scope["headers"]).get(b"user-agent", b"").decode(errors="replace")
-    return {"http": scope["method"], "path": scope["path"], "query": scope["query_string"].decode(), "agent": agent}
+    sent = {name: value.decode(errors="replace") for name, value in scope["headers"]}
+    return {
+        "http": scope["method"],
+        "path": scope["path"],
+        "query": scope["query_string"].decode(),
+        "agent": sent.get(b"user-agent", ""),
+        "caller": caller(sent.get(b"authorization", "")),
+        "quota_project": sent.get(b"x-goog-user-project", ""),
+    }
 
 
 async def _collect(application: Application, scope: Scope, receive: Receive) -> list[Message]:

@@ -9,7 +9,7 @@ import time
 from typing import Any
 
 from localcloud.vertex import clock, verdicts
-from localcloud.vertex.faults import Faults
+from localcloud.vertex.faults import FailedJob, Faults, JobError
 from localcloud.vertex.journal import Journal
 from localcloud.vertex.logs import Logs
 from localcloud.vertex.processes import Observation
@@ -118,6 +118,8 @@ class Lifecycle:
         if image:
             self.set_state(record, FAILED, verdicts.cannot_run_image(image))
             return
+        if "startTime" not in record.job and record.install.starts == 0 and self._fails_by_fault(record):
+            return
         if self._replicas.needs_install(record):
             self._replicas.install(record)
         if record.install.starts == 0 or self._is_installed(record):
@@ -141,6 +143,12 @@ class Lifecycle:
         else:
             self._store.save(record)
         return True
+
+    def _fails_by_fault(self, record: JobRecord) -> bool:
+        fault = self._faults.take_job_error()
+        if fault is not None:
+            self.set_state(record, FAILED, _error_of(fault, record))
+        return fault is not None
 
     def _is_installed(self, record: JobRecord) -> bool:
         found = self._replicas.observe(record, INSTALL)
@@ -280,6 +288,21 @@ def _is_flex_start(record: JobRecord) -> bool:
 def _image_without_command(record: JobRecord) -> str | None:
     tasks = [task_of(pool) for pool in record.pools.values()]
     return next((task["imageUri"] for task in tasks if "imageUri" in task and not task.get("command")), None)
+
+
+def _error_of(fault: JobError | FailedJob, record: JobRecord) -> dict[str, Any]:
+    if isinstance(fault, FailedJob):
+        return {"code": fault.code, "message": fault.message}
+    project_number = record.job["name"].split("/")[1]
+    if fault.kind == "image_pull":
+        return verdicts.image_pull(
+            f"projects/{record.project}/locations/{record.location}/repositories/images", project_number
+        )
+    if fault.kind == "permission":
+        agent = f"service-{project_number}@gcp-sa-aiplatform-cc.iam.gserviceaccount.com"
+        account = record.spec.get("serviceAccount", agent)
+        return verdicts.permission(account, "gs://my-bucket/data/shard-0.bin")
+    return verdicts.internal_error()
 
 
 def _logs_url(record: JobRecord) -> str:

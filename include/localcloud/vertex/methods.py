@@ -14,6 +14,7 @@ _ROUTES = (
     ("operations.get", "GET", rf"{_PARENT}/(?:customJobs/\d+/)?operations/\d+"),
     ("entries.list", "POST", r"/v2/entries:list"),
     ("token", "POST", r"/token"),
+    ("generateAccessToken", "POST", r"/v1/projects/-/serviceAccounts/[^/]+:generateAccessToken"),
 )
 METHODS = tuple(name for name, _, _ in _ROUTES)
 """Names of all methods."""

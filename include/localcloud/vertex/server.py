@@ -22,6 +22,7 @@ from localcloud.vertex.quota import Quotas
 from localcloud.vertex.replicas import Replicas
 from localcloud.vertex.store import Store
 from localcloud.vertex.strikes import Strikes
+from localcloud.vertex.tokens import add_token_routes
 
 
 def serve(options: Options, port: int) -> None:
@@ -59,7 +60,8 @@ def build(options: Options) -> tuple[Gate, Engine]:
     jobs = CustomJobs(store, lifecycle, engine, options.project_number)
     app = FastAPI(title="Vertex AI on the loopback", docs_url=None, redoc_url=None, openapi_url=None)
     api.add_vertex_routes(app, jobs)
-    api.add_other_google_routes(app, logs, journal)
+    api.add_other_google_routes(app, logs)
+    add_token_routes(app, journal, faults)
     api.add_fault_routes(app, faults, Strikes(store, lifecycle, replicas))
     api.add_judge_routes(app, store, journal, quotas)
     api.add_error_handlers(app)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-CANCELLED_CODE, INVALID_ARGUMENT_CODE, RESOURCE_EXHAUSTED_CODE, INTERNAL_CODE = 1, 3, 8, 13
+CANCELLED_CODE, INVALID_ARGUMENT_CODE, PERMISSION_DENIED_CODE, RESOURCE_EXHAUSTED_CODE, INTERNAL_CODE = 1, 3, 7, 8, 13
 
 WORKER_RESTARTS = 5
 JOB_RESTARTS = 3
@@ -46,6 +46,22 @@ def stockout(region: str) -> dict[str, Any]:
 def internal_error() -> dict[str, Any]:
     """Return the job's error after the service lost its replicas again and again."""
     return {"code": INTERNAL_CODE, "message": "Internal error occurred for the current attempt."}
+
+
+def image_pull(repository: str, project_number: str) -> dict[str, Any]:
+    """Return the job's error when the service agent may not read the image, in the words of Google's documentation.
+
+    https://docs.cloud.google.com/vertex-ai/docs/general/troubleshooting (Neural Architecture Search); the code is ours.
+    """
+    account = f"service-{project_number}@gcp-sa-aiplatform-cc.iam.gserviceaccount.com"
+    text = f"Vertex AI Service Agent {account} does not have permission to access Artifact Registry repository "
+    return {"code": INVALID_ARGUMENT_CODE, "message": f"{text}{repository}."}
+
+
+def permission(account: str, uri: str) -> dict[str, Any]:
+    """Return the job's error when its account may not read an object, in Cloud Storage's words; the code is ours."""
+    text = f"{account} does not have storage.objects.get access to the Google Cloud Storage object {uri}."
+    return {"code": PERMISSION_DENIED_CODE, "message": text}
 
 
 def cancelled(text: str = "CANCELED") -> dict[str, Any]:

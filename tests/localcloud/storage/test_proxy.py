@@ -80,6 +80,7 @@ def test_a_stale_generation_is_refused(action: str, bucket: Bucket) -> None:
     assert bucket.get_blob(blob.name).generation == blob.generation
 
 
+@pytest.mark.case("C092")
 def test_a_resumable_upload_that_turned_stale_on_the_way_is_refused_at_its_last_byte(
     bucket: Bucket, endpoint: str
 ) -> None:

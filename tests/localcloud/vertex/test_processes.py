@@ -27,6 +27,7 @@ def test_a_job_goes_through_its_states_and_succeeds(vertex: StandIn, container_j
     assert vertex.lines(name) == ["hello"]
 
 
+@pytest.mark.case("C108")
 def test_packages_are_installed_and_the_module_is_run(
     vertex: StandIn, upload: Callable[[str, bytes], str], sdist: bytes, wheel: bytes
 ) -> None:
@@ -56,6 +57,7 @@ def test_a_package_that_is_not_there_fails_the_job(vertex: StandIn) -> None:
     assert "cannot download gs://packages/no.whl: HTTP 404" in job["error"]["message"]
 
 
+@pytest.mark.case("C085")
 def test_every_replica_gets_its_environment(vertex: StandIn, container_job: Job, storage: str) -> None:
     show = "import os, json, time; print('ENV ' + json.dumps(dict(os.environ))); time.sleep(0.5)"
     job = container_job(show, show, None, show, baseOutputDirectory={"outputUriPrefix": "gs://b/out"})
