@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Any
 
+from trainops.commands import stand_ins
+from trainops.commands.stand_ins import HOLES, camel, snake, value_at
 from trainops.errors import ConfigError
 from trainops.jobspec.cost import JobCost, job_cost
 from trainops.jobspec.notes import Note
-from trainops.jobspec.pools import ROLES
+from trainops.jobspec.programs import INCOMPLETE
 from trainops.jobspec.reading.held_job import HeldJob
+from trainops.jobspec.reading.untold import TOLD_LATER
 from trainops.jobspec.spelling import job_folded_in
 from trainops.jobspec.training_input import parse_training_input
 from trainops.jobspec.translate import Images, Translation, translate
@@ -20,18 +22,7 @@ from trainops.jobspec.tuning import translate_tuning
 
 _LONGEST_NAME = 128
 _MOST_REFUSALS = 20
-_HOLES: dict[str, Any] = {
-    "region": "us-central1",
-    "pythonModule": "trainer.task",
-    "packageUris": ["gs://bucket/package.tar.gz"],
-    "runtimeVersion": None,
-}
-"""Fields that a partial job may lack, and what stands for them while the others are looked at."""
-
-_MACHINES = {f"{role}Type": f"{role}Config.acceleratorConfig" for role in ROLES}
-_STAND_IN_MACHINE = "n1-standard-4"
 _HINTS = {"region": "--region", "pythonModule": "--module", "packageUris": "--package-uris"}
-_STAND_IN_IMAGES = Images("image", "image", "image")
 
 
 @dataclass(frozen=True)
@@ -68,23 +59,30 @@ class Conversion:
 
     def stand_in(self, fields: dict[str, Any], name: str, value: Any) -> None:
         """Let `value` stand for a field that is refused or missing; no row tells of it."""
-        fields.pop(_snake(name), None)
+        fields.pop(snake(name), None)
         if value is not None:
             fields[name] = value
         self._stand_ins.add(name)
 
     def add_notes(self, notes: list[Note]) -> None:
-        """Add the rows of the translation, but for what stood in."""
+        """Add the rows of the translation, but for what stood in; a field that is told later keeps one row."""
         hidden = self._stand_ins | ({"pythonVersion"} if "runtimeVersion" in self._stand_ins else set())
-        self.notes += [note for note in notes if note.field not in hidden]
+        later = {note.field: note for note in self.notes if note.text == TOLD_LATER}
+        for note in notes:
+            if note.field in hidden or any(_touch(note.field, camel(error.key)) for error in self.refusals):
+                continue
+            told = later.pop(note.field, None)
+            if told is not None:
+                self.notes.remove(told)
+                text = "; ".join(part for part in (note.text, told.text) if part)
+                note = replace(note, verdict="changed", text=text)
+            self.notes.append(note)
 
     def look_for_rest(self, given: Mapping[str, Any]) -> None:
         """Keep the fields that have no row."""
         rows = [*(note.field for note in self.notes), *self.not_looked_at]
-        told = {_snake(row.partition(".")[0]) for row in rows}
-        self.not_looked_at |= {
-            _camel(str(name)): value for name, value in given.items() if _snake(str(name)) not in told
-        }
+        told = {snake(row.partition(".")[0]) for row in rows}
+        self.not_looked_at |= {camel(str(name)): value for name, value in given.items() if snake(str(name)) not in told}
 
 
 def converted(held: HeldJob, options: Mapping[str, Any], source: str, target: Target) -> Conversion:
@@ -105,50 +103,70 @@ def converted(held: HeldJob, options: Mapping[str, Any], source: str, target: Ta
 
 
 def _translate(fields: dict[str, Any], name: str, source: str, target: Target, conversion: Conversion) -> None:
-    take_images = target.images_replace_runtime or _value(fields, "runtimeVersion") is None
+    take_images = target.images_replace_runtime or value_at(fields, "runtimeVersion") is None
     images = target.images if take_images else Images()
     for _ in range(_MOST_REFUSALS):
         try:
             translation = _translated(fields, name, source, target, images)
         except ConfigError as error:
-            holes = {hole for hole in _HOLES if _value(fields, hole) is None and hole in error.problem}
+            holes = _holes(error, fields)
             if not _set_aside(error, holes, fields, conversion):
                 return
-            images = _STAND_IN_IMAGES if "runtimeVersion" in holes else images
+            images = stand_ins.IMAGES if "runtimeVersion" in holes else images
         else:
             _finish(conversion, translation)
             return
 
 
+def _holes(error: ConfigError, fields: Mapping[str, Any]) -> set[str]:
+    """Return what a partial job lacks; nothing for another error."""
+    if not error.problem.startswith(INCOMPLETE):
+        return set()
+    return {hole for hole in HOLES if value_at(fields, hole) is None and hole in error.problem}
+
+
 def _set_aside(error: ConfigError, holes: set[str], fields: dict[str, Any], conversion: Conversion) -> bool:
     """Refuse, and change `fields` so that the others can be looked at; False when that is not possible.
 
-    A field that was refused and taken out before is missing now, which is nothing new.
+    What follows from an earlier refusal is not refused again: a field that was taken out before is missing now.
     """
-    told = {known.key.partition(".")[0] for known in conversion.refusals}
     if holes:
+        told = {known.key.partition(".")[0] for known in conversion.refusals}
         for hole in holes:
-            conversion.stand_in(fields, hole, _HOLES[hole])
+            conversion.stand_in(fields, hole, HOLES[hole])
         if not holes <= told:
             _refuse(conversion, _with_options(error, holes))
         return True
-    if any(error.key == known.key for known in conversion.refusals):
-        return False
-    _refuse(conversion, error)
-    if error.key not in _MACHINES:
-        return _drop(fields, error.key)
-    conversion.stand_in(fields, error.key, _STAND_IN_MACHINE)
-    _drop_inside(fields, _MACHINES[error.key], conversion)
-    return True
+    if _follows(error, conversion.refusals):
+        return stand_ins.taken_out(fields, error.key)
+    _refuse(conversion, _with_option(error))
+    if error.key == "scaleTier" and value_at(fields, "masterType") is None:
+        conversion.stand_in(fields, "masterType", stand_ins.MACHINE)
+    unread = stand_ins.set_aside(fields, error.key)
+    conversion.not_looked_at |= unread or {}
+    return unread is not None
+
+
+def _follows(error: ConfigError, refusals: Sequence[ConfigError]) -> bool:
+    """Whether the error is there only for what was taken out before."""
+    for known in refusals:
+        if known.key == error.key or (error.problem.startswith("missing") and known.key.startswith(f"{error.key}.")):
+            return True
+    return False
+
+
+def _touch(field_of_row: str, refused: str) -> bool:
+    """Whether a row tells of a field that is refused, or of what holds it or lies in it."""
+    return f"{field_of_row}.".startswith(f"{refused}.") or f"{refused}.".startswith(f"{field_of_row}.")
 
 
 def _complete(fields: dict[str, Any], options: Mapping[str, Any], conversion: Conversion) -> None:
     for name, value in options.items():
-        own = _value(fields, name)
+        own = value_at(fields, name)
         if own not in (None, value):
             text = f"the option {_HINTS[name]} stands for it: {value}"
             conversion.notes.append(Note(name, own, "changed", "", text))
-        fields.pop(_snake(name), None)
+        fields.pop(snake(name), None)
         fields[name] = value
 
 
@@ -171,12 +189,12 @@ def _refuse_packaging(
         next_step="build it with `python -m build --sdist`, copy it to a bucket, and give --package-uris gs://...",
     )
     _refuse(conversion, error)
-    conversion.stand_in(fields, "packageUris", _HOLES["packageUris"])
+    conversion.stand_in(fields, "packageUris", HOLES["packageUris"])
 
 
 def _display_name(fields: Mapping[str, Any], source: str, holder: str) -> str:
     body = fields.get("job")
-    given = _value(body, "jobId") if isinstance(body, Mapping) else None
+    given = value_at(body, "jobId") if isinstance(body, Mapping) else None
     if isinstance(given, str):
         return given
     name = holder or (PurePath(source).stem if source != "stdin" else "") or "converted"
@@ -202,36 +220,20 @@ def _refuse(conversion: Conversion, error: ConfigError) -> None:
     conversion.notes.append(Note(error.key, error.value, "refused", "", error.problem))
 
 
+def _with_option(error: ConfigError) -> ConfigError:
+    """Return the error with the option that gives the field, too."""
+    if error.key not in _HINTS:
+        return error
+    step = f"{error.next_step}; the option is {_HINTS[error.key]}"
+    return ConfigError(
+        error.problem, source=error.source, key=error.key, value=error.value, allowed=error.allowed, next_step=step
+    )
+
+
 def _with_options(error: ConfigError, holes: set[str]) -> ConfigError:
     hints = [option for hole, option in _HINTS.items() if hole in holes]
-    step = f"add them to the job{', or give ' if hints else ''}{', '.join(hints)}"
+    step = f"{error.next_step}{', or give ' if hints else ''}{', '.join(hints)}"
     return ConfigError(error.problem, source=error.source, key=error.key, next_step=step)
-
-
-def _drop(fields: dict[str, Any], key: str) -> bool:
-    """Take the refused field out; False when it is not there to be taken out."""
-    head, _, rest = key.partition(".")
-    name = next((name for name in (head, _snake(head)) if name in fields), None)
-    if name is None:
-        return False
-    inner = fields[name]
-    if rest and isinstance(inner, Mapping):
-        smaller = dict(inner)
-        if _drop(smaller, rest):
-            fields[name] = smaller
-            return True
-    del fields[name]
-    return True
-
-
-def _drop_inside(fields: dict[str, Any], key: str, conversion: Conversion) -> None:
-    """Take out an inner field, where there is one: what it needs is refused."""
-    outer, _, inner = key.partition(".")
-    held = _value(fields, outer)
-    if not isinstance(held, Mapping) or _value(held, inner) is None:
-        return
-    conversion.not_looked_at[key] = _value(held, inner)
-    _drop(fields, key if len(held) > 1 else outer)
 
 
 def _finish(conversion: Conversion, translation: Translation) -> None:
@@ -240,15 +242,3 @@ def _finish(conversion: Conversion, translation: Translation) -> None:
         conversion.job = translation.job
         conversion.accelerators, conversion.machines = translation.accelerators, translation.machines
         conversion.cost = job_cost(translation.job, translation.region)
-
-
-def _value(fields: Mapping[str, Any], name: str) -> Any:
-    return fields.get(name, fields.get(_snake(name)))
-
-
-def _snake(name: str) -> str:
-    return re.sub(r"([A-Z])", lambda found: f"_{found.group().lower()}", name)
-
-
-def _camel(name: str) -> str:
-    return re.sub(r"_([a-z])", lambda found: found[1].upper(), name)

@@ -35,9 +35,9 @@ def add_parser(subparsers: Any) -> None:
         help="show the Vertex AI job that an AI Platform training job becomes",
         description="Print the CustomJob on stdout, what became of every field and the price per hour on stderr. "
         "Nothing is sent. FILE holds a TrainingInput or a whole job (YAML or JSON, camelCase or snake_case), what "
-        "`pulumi preview --json` prints, or a `gcloud ai-platform jobs submit training` command: alone, or in a "
-        "script, a Makefile, Markdown or a notebook. A Python program is read too, and not executed: the dict that "
-        "`projects().jobs().create` sends, or an MLEngineStartTrainingJobOperator.",
+        "`pulumi preview --json` prints, the cloudml.yml of R, or a `gcloud ai-platform jobs submit training` command: "
+        "alone, or in a script, a Makefile, Markdown or a notebook. A Python program is read, and not executed: the "
+        "dict that `projects().jobs().create` sends, or an MLEngineStartTrainingJobOperator.",
     )
     parser.add_argument("file", metavar="FILE", help="the job; - for stdin")
     parser.add_argument("--module", metavar="M", help="Python module to run, such as trainer.task")

@@ -22,6 +22,7 @@ from trainops.config.resolve import resolve
 from trainops.errors import ConfigError
 from trainops.jobspec.cost import JobCost, job_cost
 from trainops.jobspec.cost_report import cost_json, cost_lines, money_json
+from trainops.jobspec.hidden import hidden_job
 from trainops.jobspec.translate import Translation
 from trainops.settings import Settings, load_settings
 from trainops.steps.start import JobRequest, attempt_body, frozen_spec, translate_request
@@ -102,7 +103,7 @@ def described(plan: RunPlan, translation: Translation, cost: JobCost) -> dict[st
             {key: getattr(note, key) for key in ("field", "value", "verdict", "target", "text")}
             for note in translation.notes
         ],
-        "job": translation.job,
+        "job": hidden_job(translation.job),
         "plan": plan.to_json(),
     }
 

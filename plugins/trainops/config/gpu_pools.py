@@ -66,10 +66,15 @@ class GpuPools(Config):
         :param accelerators: accelerator type to the number that all replicas of the job hold together.
         :raises ConfigError: there is no such pool, or the job can never fit into its quota.
         """
-        asked = {f"{kind}/{region}/{provisioning}": count for kind, count in accelerators.items() if count}
+        asked = self.names(accelerators, region, provisioning)
         for name, count in asked.items():
             self._require_room(name, count)
         return asked
+
+    @staticmethod
+    def names(accelerators: Mapping[str, int], region: str, provisioning: str) -> dict[str, int]:
+        """Return accelerators by pool name, whether there are such pools or not."""
+        return {f"{kind}/{region}/{provisioning}": count for kind, count in accelerators.items() if count}
 
     def _require_room(self, name: str, count: int) -> None:
         quotas = self.quotas()

@@ -9,6 +9,7 @@ from typing import Any
 from trainops import naming
 from trainops.config.conf import CONF, HARDWARE, RunConf
 from trainops.config.gpu_pools import GpuPools
+from trainops.config.trainer_python import check_python
 from trainops.errors import ConfigError
 from trainops.jobspec.images import ENVIRONMENT
 from trainops.jobspec.tables.machines import CLOUD_TPU_TYPES, GPU_TYPES, TPU_NAMES
@@ -87,10 +88,12 @@ def check_machines(
     """Translate `spec` with a package that stands for the trainer, and see whether its GPUs have a pool.
 
     :param conf: what changed `spec`; it is blamed when a machine does not exist or fit.
-    :raises ConfigError: a machine or accelerator does not exist, does not fit, or has no pool that could hold it.
+    :raises ConfigError: a machine or accelerator does not exist, does not fit, or has no pool that could hold it; or
+        the image's Python is too old for the trainer.
     """
     try:
         translation = preview(spec, settings, source=source)
+        check_python(translation.job, settings, spec.get("runtimeVersion"))
     except ConfigError as error:
         if error.source == ENVIRONMENT:
             raise moved(error, f"environment {settings.name}", error.key) from error

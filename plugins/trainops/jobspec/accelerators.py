@@ -85,9 +85,14 @@ def wanted_accelerator(machine: str, config: AcceleratorConfig, key: str, notebo
     kind = config.type or (settled.type if settled else None)
     count = config.count or (settled.count if settled else None)
     if kind is None:
-        raise notebook.error(f"{key}.type", "missing", allowed=GPU_COUNTS.get(machine, ()))
+        step = "name one, or leave acceleratorConfig out"
+        raise notebook.error(
+            f"{key}.type", "missing: accelerators of which type?", allowed=_types(machine), next_step=step
+        )
     if count is None:
-        raise notebook.error(f"{key}.count", "missing", allowed=GPU_COUNTS.get(machine, {}).get(kind, ()))
+        allowed = GPU_COUNTS.get(machine, {}).get(kind, ())
+        step = "say how many each machine has" if allowed else _taken_by(machine)
+        raise notebook.error(f"{key}.count", f"missing: how many {kind}?", allowed=allowed, next_step=step)
     return Accelerator(kind, count)
 
 
@@ -141,8 +146,12 @@ def _check_exists(wanted: Accelerator, machine: str, origin: Origin, notebook: N
     raise notebook.error(origin.key("type"), problem, value=wanted.type, allowed=in_service, next_step=next_step)
 
 
+def _types(machine: str) -> list[str]:
+    return [kind for kind in GPU_COUNTS.get(machine, {}) if kind not in RETIRED_GPUS]
+
+
 def _taken_by(machine: str) -> str:
-    kinds = [kind for kind in GPU_COUNTS.get(machine, {}) if kind not in RETIRED_GPUS]
+    kinds = _types(machine)
     return f"{machine} takes {', '.join(kinds)}" if kinds else f"{machine} takes no accelerator"
 
 
@@ -197,7 +206,7 @@ def _misfit(
     else:
         problem = f"{machine} takes no {accelerator.type}{asked}" if kinds else f"{machine} takes no GPU"
         key, value = origin.key("type"), accelerator.type
-        allowed = [kind for kind in kinds if kind not in RETIRED_GPUS]
+        allowed = _types(machine)
     return notebook.error(key, problem, value=value, allowed=allowed, next_step=_where_it_fits(accelerator))
 
 

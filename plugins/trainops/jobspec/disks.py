@@ -10,8 +10,12 @@ from trainops.jobspec.training_input import DiskConfig
 _GB = (100, 64000)
 _PERSISTENT = ("pd-ssd", "pd-standard")
 _HYPERDISK = "hyperdisk-balanced"
-_ONLY_HYPERDISK = ("a3-ultragpu-", "a4-")
-"""Machines whose default is Hyperdisk. Source: DiskSpec of Vertex AI."""
+_ONLY_HYPERDISK = ("a3-ultragpu-", "a4-", "a4x-", "g4-", "n4-")
+"""Machines with Hyperdisk alone, which is then their default.
+
+A3 Ultra and A4: DiskSpec of Vertex AI. A4X, G4 and N4 take no Persistent Disk on Compute Engine, as of 2026-08:
+https://cloud.google.com/compute/docs/disks/hyperdisks
+"""
 _NO_HYPERDISK = ("n1-", "n2-", "e2-", "c2-", "a2-", "g2-")
 """Machines without it, as of 2026-08. Source: https://cloud.google.com/compute/docs/disks/hyperdisks"""
 

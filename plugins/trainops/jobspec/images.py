@@ -19,6 +19,11 @@ ENVIRONMENT = "environment"
 _TARGET = "jobSpec.workerPoolSpecs[].pythonPackageSpec.executorImageUri"
 _CONTAINER = "jobSpec.workerPoolSpecs[].containerSpec.imageUri"
 _PREBUILT = re.compile(r"(?:us|europe|asia)-docker\.pkg\.dev/vertex-ai/training/(?P<name>[^:@]+)(?::latest)?")
+_REPOSITORY = re.compile(r"[a-z0-9][a-z0-9._/-]*(?::[0-9]+/[a-z0-9._/-]+)?(?:[:@].*)?$")
+"""Names of images are in lowercase, up to tag or digest: one with capitals is a placeholder.
+
+Source: https://github.com/distribution/reference, `regexp.go`.
+"""
 _SERVES = {"cpu": ("cpu", "xla", "gpu"), "gpu": ("gpu",), "tpu": ("tpu",)}
 """Kind of pool -> kinds of prebuilt images that use its machines; images called xla are PyTorch's for CPUs."""
 _OWN_IMAGE = "set an image in the environment, or masterConfig.imageUri"
@@ -77,10 +82,18 @@ def check_image_choice(spec: TrainingInput, notebook: Notebook) -> None:
         notebook.changed("pythonVersion", spec.python_version, "", text)
 
 
-def custom_image(uri: str, key: str, target: str, notebook: Notebook) -> str:
-    """Return the image to send for a custom image; AI Platform's own prebuilt ones become Vertex AI's."""
+def custom_image(uri: str, key: str, pool: Pool, target: str, notebook: Notebook) -> str:
+    """Return the image to send for a custom image; AI Platform's own prebuilt ones become Vertex AI's.
+
+    :raises ConfigError: it is no name of an image, or a prebuilt one that cannot use the pool's machines.
+    """
+    if _REPOSITORY.match(uri) is None:
+        step = "write it like us-docker.pkg.dev/my-project/my-repository/my-image:tag, in lowercase up to the tag"
+        raise notebook.error(key, "this is no name of an image", value=uri, next_step=step)
     name = uri.removeprefix(f"{LEGACY_REPOSITORY}/").split(":", 1)[0]
-    if uri.startswith(f"{LEGACY_REPOSITORY}/") and name in PREBUILT_IMAGES:
+    is_legacy = uri.startswith(f"{LEGACY_REPOSITORY}/") and name in PREBUILT_IMAGES
+    _check_kind(image_uri(name) if is_legacy else uri, pool.equipment.image_kind, notebook.source, key, uri)
+    if is_legacy:
         reason = f"{LEGACY_REPOSITORY} belongs to AI Platform"
         notebook.substituted(key, uri, image_uri(name), target, reason, alternatives=[image_uri(name)])
         _note_availability(key, uri, name, target, notebook)
@@ -102,7 +115,7 @@ def environment_image(pool: Pool, spec: TrainingInput, images: Images, notebook:
     given = images.of_kind(kind)
     if given is None:
         return image_uri(_runtime_image(spec, kind, notebook))
-    _check_kind(given, kind)
+    _check_kind(given, kind, ENVIRONMENT, f"image.{kind}", given)
     target = _CONTAINER if prebuilt_name(given) is None else _TARGET
     for key, value in (("runtimeVersion", spec.runtime_version), ("pythonVersion", spec.python_version)):
         if value is not None:
@@ -112,14 +125,15 @@ def environment_image(pool: Pool, spec: TrainingInput, images: Images, notebook:
     return given
 
 
-def _check_kind(given: str, kind: str) -> None:
-    name = prebuilt_name(given)
+def _check_kind(image: str, kind: str, source: str, key: str, given: str) -> None:
+    """Refuse a prebuilt image of another kind; `given` is what stood at `key` of `source` for it."""
+    name = prebuilt_name(image)
     if name is None or _kind_of(name) in _SERVES[kind]:
         return
     raise ConfigError(
         f"this prebuilt image cannot use the machines of {kind} pools",
-        source=ENVIRONMENT,
-        key=f"image.{kind}",
+        source=source,
+        key=key,
         value=given,
         allowed=[image_uri(other) for other in PREBUILT_IMAGES if _kind_of(other) in _SERVES[kind]],
         next_step=f"set an image for {kind} pools there",
@@ -141,8 +155,13 @@ def _runtime_image(spec: TrainingInput, kind: str, notebook: Notebook) -> str:
     return name
 
 
+def runtimes_of(kind: str) -> list[str]:
+    """Return the runtime versions with an image for `cpu`, `gpu` or `tpu` pools."""
+    return [version for version, kinds in RUNTIMES.items() if kind in kinds]
+
+
 def _runtime_with_image(wanted: str, kind: str, notebook: Notebook) -> str:
-    with_image = [version for version, kinds in RUNTIMES.items() if kind in kinds]
+    with_image = runtimes_of(kind)
     if wanted in with_image:
         return wanted
     substitutes = TPU_RUNTIMES if kind == "tpu" else RETIRED_RUNTIMES

@@ -7,15 +7,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from trainops import naming
+from trainops.jobspec.hidden import hidden_variables
 from trainops.jobspec.limits import check_environment, check_folder, check_labels
 from trainops.jobspec.notes import Notebook
 from trainops.jobspec.training_input import TrainingInput
 
 _NETWORK = re.compile(r"projects/[0-9]+/global/networks/[^/\s]+")
-_ACCOUNT = re.compile(r"[^@/\s]+@[^@/\s]+")
-_KEY = re.compile(r"projects/[^/]+/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/]+")
-_REGION = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
+_ACCOUNT = re.compile(r"[^@/\sA-Z]+@[^@/\sA-Z]+")
+_KEY = re.compile(r"projects/[^/A-Z]+/locations/[^/A-Z]+/keyRings/[^/]+/cryptoKeys/[^/]+")
+_REGION = re.compile(r"[a-z]+-[a-z]+[0-9]+")
+"""The form of every region: a new one needs no release of Trainops. Source of the names:
+https://docs.cloud.google.com/vertex-ai/docs/general/locations"""
 _ZONE = re.compile(r"[a-z]+-[a-z]+[0-9]+-[a-z]")
+_USERS = "user-"
 _PASSED_ON = (
     "persistent_resource_id",
     "reserved_ip_ranges",
@@ -50,7 +54,9 @@ def check_region(spec: TrainingInput, notebook: Notebook) -> str:
         next_step = f"write {region.rsplit('-', 1)[0]}"
         raise notebook.error("region", "this is a zone, and a region is needed", value=region, next_step=next_step)
     if not _REGION.fullmatch(region):
-        raise notebook.error("region", "no such region", value=region, next_step="write one like us-central1")
+        meant = region.strip().lower().replace("_", "-")
+        next_step = f"write {meant}" if _REGION.fullmatch(meant) else "write one like us-central1"
+        raise notebook.error("region", "this is no name of a region", value=region, next_step=next_step)
     notebook.mapped("region", region, "", "the job is sent to this region")
     return region
 
@@ -103,7 +109,9 @@ def encryption(spec: TrainingInput, notebook: Notebook) -> dict[str, Any]:
 
 
 def job_labels(spec: TrainingInput, own: Mapping[str, str], notebook: Notebook) -> dict[str, str]:
-    """Return the labels of the job: the user's, and over them the ones by which Trainops finds its jobs.
+    """Return the labels of the job: the user's, and those by which Trainops finds its jobs.
+
+    A label of the user with a name of Trainops' own is kept as `user-NAME`.
 
     :raises ConfigError: a label that Google would refuse.
     """
@@ -112,15 +120,32 @@ def job_labels(spec: TrainingInput, own: Mapping[str, str], notebook: Notebook) 
         if given is None:
             continue
         check_labels(given, key, notebook)
-        taken = sorted(set(given) & {*own, *naming.ATTEMPT_LABELS})
-        if taken:
-            notebook.changed(key, given, "labels", f"Trainops sets these itself: {', '.join(taken)}")
-        else:
-            notebook.mapped(key, given, "labels")
-        labels |= given
-    labels = {name: value for name, value in labels.items() if name not in naming.ATTEMPT_LABELS} | dict(own)
+        kept = _beside(own, given, key, notebook)
+        lost = sorted(name for name, value in kept.items() if labels.get(name, value) != value)
+        if lost:
+            notebook.changed("job.labels", spec.job.labels, "labels", f"{key} says otherwise: {', '.join(lost)}")
+        labels |= kept
+    labels |= own
     check_labels(labels, "labels", notebook, added=len(naming.ATTEMPT_LABELS))
     return labels
+
+
+def _beside(own: Mapping[str, str], given: Mapping[str, str], key: str, notebook: Notebook) -> dict[str, str]:
+    """Return the user's labels, those that Trainops sets itself under another name."""
+    taken = sorted(set(given) & {*own, *naming.ATTEMPT_LABELS})
+    renamed = {name: f"{_USERS}{name}" for name in taken}
+    twice = next((name for name in renamed.values() if name in given), None)
+    if twice is not None:
+        problem = f"{twice.removeprefix(_USERS)} is a label of Trainops, and yours is kept as {twice}, which is there"
+        raise notebook.error(f"{key}.{twice}", problem, value=given[twice], next_step="rename one of the two")
+    if taken:
+        text = ", ".join(f"{name} as {renamed[name]}" for name in taken)
+        notebook.changed(
+            key, given, "labels", f"Trainops finds its jobs by labels of these names; yours are kept: {text}"
+        )
+    else:
+        notebook.mapped(key, given, "labels")
+    return {renamed.get(name, name): value for name, value in given.items()}
 
 
 def environment(spec: TrainingInput, own: Mapping[str, str], notebook: Notebook) -> dict[str, str]:
@@ -130,7 +155,7 @@ def environment(spec: TrainingInput, own: Mapping[str, str], notebook: Notebook)
     if spec.vertex.env is not None:
         note = notebook.changed if taken else notebook.mapped
         text = f"Trainops sets these itself: {', '.join(taken)}" if taken else "env of every replica"
-        note("vertex.env", given, "jobSpec.workerPoolSpecs[]", text)
+        note("vertex.env", hidden_variables(given), "jobSpec.workerPoolSpecs[]", text)
     env = {name: value for name, value in given.items() if name != naming.CONTROL_VARIABLE} | dict(own)
     check_environment(env, "vertex.env", notebook, added=1)
     return env

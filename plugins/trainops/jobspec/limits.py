@@ -17,8 +17,10 @@ VARIABLES = 100
 DISPLAY_NAME_CHARACTERS = 128
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_FOLDER = re.compile(r"gs://[a-z0-9][a-z0-9._-]*(?:/.*)?", re.DOTALL | re.IGNORECASE)
-_PACKAGE = re.compile(r"gs://[^/]+/.+\.(?:tar\.gz|whl)", re.DOTALL)
+_BUCKET = r"gs://[a-z0-9][a-z0-9._-]*"
+"""A bucket's name has no capitals: one with them is a placeholder. Source: https://cloud.google.com/storage/docs/buckets#naming"""
+_FOLDER = re.compile(rf"{_BUCKET}(?:/.*)?", re.DOTALL)
+_PACKAGE = re.compile(rf"{_BUCKET}/.+\.(?:tar\.gz|whl)", re.DOTALL)
 _LABEL_LETTERS = ("Ll", "Lo")
 _LABEL_RULES = {
     "key": f"a label's key has 1 to {LABEL_CHARACTERS} lowercase letters, digits, _ and -, and begins with a letter",
@@ -54,14 +56,15 @@ def check_packages(spec: TrainingInput, notebook: Notebook) -> None:
                 f"packageUris.{index}",
                 "a package is a gs:// URI of a .tar.gz or .whl file",
                 value=uri,
-                next_step="build it with `python -m build` and copy it to a bucket",
+                next_step=_next_step(uri, "build it with `python -m build` and copy it to a bucket"),
             )
 
 
 def check_folder(uri: str, key: str, notebook: Notebook) -> None:
     """Refuse what is no folder in a bucket."""
     if not _FOLDER.fullmatch(uri):
-        raise notebook.error(key, "a folder in a bucket is needed", value=uri, next_step="write gs://BUCKET/FOLDER")
+        next_step = _next_step(uri, "write it like gs://my-bucket/folder")
+        raise notebook.error(key, "a folder in a bucket is needed", value=uri, next_step=next_step)
 
 
 def check_labels(labels: Mapping[str, str], key: str, notebook: Notebook, *, added: int = 0) -> None:
@@ -121,6 +124,13 @@ def check_display_name(name: str, notebook: Notebook) -> None:
             value=name,
             next_step="shorten it" if name else "name the job",
         )
+
+
+def _next_step(uri: str, usual: str) -> str:
+    bucket = uri.removeprefix("gs://").partition("/")[0]
+    if uri.startswith("gs://") and bucket != bucket.lower():
+        return f"fill in the name of the bucket for {bucket}: names of buckets have no capitals"
+    return usual
 
 
 def _and_more(added: int) -> str:

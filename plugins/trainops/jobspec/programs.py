@@ -14,12 +14,16 @@ from trainops.jobspec.images import (
     executor_uri,
     own_image,
     prebuilt_name,
+    runtimes_of,
 )
 from trainops.jobspec.limits import check_arguments, check_packages
 from trainops.jobspec.notes import Notebook
 from trainops.jobspec.pools import Pool
 from trainops.jobspec.tables.runtimes import LEGACY_REPOSITORY
 from trainops.jobspec.training_input import TrainingInput
+
+INCOMPLETE = "the job is not complete"
+"""How the problem of a partial job begins."""
 
 _POOLS = "jobSpec.workerPoolSpecs[]"
 _NAMES = {"region": "region", "pythonModule": "python_module", "packageUris": "package_uris"}
@@ -30,8 +34,10 @@ def check_complete(spec: TrainingInput, pools: list[Pool], images: Images, noteb
 
     A container needs no module; a job with a module, packages, or a pool without an image of its own does.
     """
-    holes = [] if spec.region else ["region"]
     packaged = [pool for pool in pools if _runs_package(pool, spec)]
+    if all(own_image(pool, spec) is not None for pool in packaged):
+        _check_whole_package(spec, notebook)
+    holes = [] if spec.region else ["region"]
     if packaged:
         holes += [key for key in ("pythonModule", "packageUris") if not getattr(spec, _NAMES[key])]
     needs_runtime = [pool for pool in packaged if own_image(pool, spec) is None and not _given(pool, images)]
@@ -40,9 +46,31 @@ def check_complete(spec: TrainingInput, pools: list[Pool], images: Images, noteb
     if holes:
         raise notebook.error(
             holes[0].split(" ", 1)[0],
-            f"the job is not complete: {', '.join(holes)} missing",
-            next_step="add them to the job",
+            f"{INCOMPLETE}: {', '.join(holes)} missing",
+            next_step=_completed("runtimeVersion" in holes[-1], needs_runtime),
         )
+
+
+def _completed(runtime: bool, pools: list[Pool]) -> str:
+    """Say how a partial job is completed, with the runtime versions that its machines have."""
+    kinds = dict.fromkeys(pool.equipment.image_kind for pool in pools if runtime)
+    told = [f"runtime versions with a {kind} image: {', '.join(runtimes_of(kind))}" for kind in kinds]
+    return "add them to the job" + (f" ({'; '.join(told)})" if told else "")
+
+
+def _check_whole_package(spec: TrainingInput, notebook: Notebook) -> None:
+    """Refuse half a package on containers, which need none."""
+    given = [key for key in ("packageUris", "pythonModule") if getattr(spec, _NAMES[key])]
+    if len(given) != 1:
+        return
+    (other,) = {"packageUris", "pythonModule"} - set(given)
+    raise notebook.error(
+        given[0],
+        f"the job runs a container, and has {given[0]} without {other}",
+        value=getattr(spec, _NAMES[given[0]]),
+        next_step=f"leave {given[0]} out, and the container runs as it is, or give {other} too, and it installs the "
+        "packages and runs the module",
+    )
 
 
 def programs(
@@ -144,7 +172,7 @@ def _package_image(pool: Pool, spec: TrainingInput, images: Images, notebook: No
         return environment_image(pool, spec, images, notebook)
     packaged = prebuilt_name(own[0]) is not None or own[0].startswith(f"{LEGACY_REPOSITORY}/")
     field = "pythonPackageSpec.executorImageUri" if packaged else "containerSpec.imageUri"
-    return custom_image(*own, f"{pool.target}.{field}", notebook)
+    return custom_image(*own, pool, f"{pool.target}.{field}", notebook)
 
 
 def _note_package(spec: TrainingInput, kind: str, notebook: Notebook) -> None:
@@ -161,7 +189,7 @@ def _container(
     pool: Pool, spec: TrainingInput, own: tuple[str, str], env: list[dict[str, str]], notebook: Notebook
 ) -> dict[str, Any]:
     target, config = f"{pool.target}.containerSpec", pool.config
-    container: dict[str, Any] = {"imageUri": custom_image(*own, f"{target}.imageUri", notebook)}
+    container: dict[str, Any] = {"imageUri": custom_image(*own, pool, f"{target}.imageUri", notebook)}
     if config.container_command is not None:
         notebook.mapped(f"{pool.config_key}.containerCommand", config.container_command, f"{target}.command")
         container |= {"command": config.container_command} if config.container_command else {}

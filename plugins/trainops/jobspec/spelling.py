@@ -21,14 +21,17 @@ def job_folded_in(data: Any, source: str) -> dict[str, Any]:
     if not wrappers:
         return fields
     if len(wrappers) > 1:
-        raise ConfigError(f"{' and '.join(wrappers)} are one field; keep one of them", source=source)
+        problem = f"{' and '.join(wrappers)} are one field"
+        raise ConfigError(problem, source=source, key=wrappers[1], next_step="keep one of them")
     inner = _mapping(fields.pop(wrappers[0]), source, wrappers[0])
     if _EXTRAS in fields:
         if _EXTRAS in inner:
-            raise ConfigError("stands twice, beside the input and in it; keep one of them", source=source, key=_EXTRAS)
+            problem = "stands twice, beside the input and in it"
+            raise ConfigError(problem, source=source, key=_EXTRAS, next_step="keep one of them")
         inner[_EXTRAS] = fields.pop(_EXTRAS)
     if fields and "job" in inner:
-        raise ConfigError("stands in the input of a whole job; put it beside the input", source=source, key="job")
+        step = "put it beside the input"
+        raise ConfigError("stands in the input of a whole job", source=source, key="job", next_step=step)
     return {**inner, "job": fields} if fields else inner
 
 

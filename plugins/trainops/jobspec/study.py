@@ -53,7 +53,8 @@ def _params(hyper: HyperparameterSpec, notebook: Notebook) -> Sequence[Parameter
         if name is None:
             raise notebook.error(where, "missing", next_step="name the argument of the program, without the dashes")
         if any(letter.isspace() for letter in name):
-            raise notebook.error(where, "a name has no spaces", value=name)
+            step = "rename the argument, in the program too"
+            raise notebook.error(where, "a name has no spaces", value=name, next_step=step)
     name, number = Counter(param.parameter_name for param in params).most_common(1)[0]
     if number > 1:
         raise notebook.error(key, "a parameter stands twice", value=name, next_step="keep one of them")
@@ -102,7 +103,10 @@ def _check_own_values(param: ParameterSpec, kind: str, key: str, notebook: Noteb
         value = given.get(field)
         if field in _VALUES[kind]:
             if value is None or value == []:
-                raise notebook.error(f"{key}.{field}", f"missing: a {kind} parameter needs it", value=value)
+                step = f"add it: a {kind} parameter has {' and '.join(_VALUES[kind])}"
+                raise notebook.error(
+                    f"{key}.{field}", f"missing: a {kind} parameter needs it", value=value, next_step=step
+                )
         elif value not in (None, []):
             notebook.changed(f"{key}.{field}", value, "", f"not sent: a {kind} parameter has none")
 
@@ -117,14 +121,22 @@ def _range(param: ParameterSpec, key: str, notebook: Notebook) -> dict[str, Any]
         return {"doubleValueSpec": {"minValue": low, "maxValue": high}}
     for field, value in (("minValue", low), ("maxValue", high)):
         if not value.is_integer() or not -(2**63) <= value < 2**63:
-            raise notebook.error(f"{key}.{field}", "an INTEGER parameter has whole numbers", value=value)
+            step = "write a whole number of 64 bits, or take the type DOUBLE"
+            raise notebook.error(
+                f"{key}.{field}", "an INTEGER parameter has whole numbers", value=value, next_step=step
+            )
     return {"integerValueSpec": {"minValue": str(int(low)), "maxValue": str(int(high))}}
 
 
 def _discrete_values(param: ParameterSpec, key: str, notebook: Notebook) -> list[float]:
     values, key = param.discrete_values or [], f"{key}.discreteValues"
     if len(values) > _DISCRETE_VALUES:
-        raise notebook.error(key, f"a parameter has at most {_DISCRETE_VALUES} values; this has {len(values)}")
+        raise notebook.error(
+            key,
+            f"a parameter has at most {_DISCRETE_VALUES} values; this has {len(values)}",
+            value=f"{len(values)} values",
+            next_step="give it as INTEGER or DOUBLE, with minValue and maxValue",
+        )
     for one, other in pairwise(values):
         if other - one < _DISCRETE_DISTANCE:
             raise notebook.error(

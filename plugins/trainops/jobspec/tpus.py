@@ -64,7 +64,10 @@ def _cloud_tpu(wanted: Accelerator | None, field: str, spec: str, notebook: Note
         )
     if wanted.count != _CORES and (wanted.count < _POD_STEP or wanted.count % _POD_STEP):
         raise notebook.error(
-            f"{field}.count", f"a TPU has {_CORES} cores, a Pod a multiple of {_POD_STEP}", value=wanted.count
+            f"{field}.count",
+            f"a TPU has {_CORES} cores, a Pod a multiple of {_POD_STEP}",
+            value=wanted.count,
+            next_step=f"write {_CORES} for one TPU, or {_POD_STEP} for the smallest Pod",
         )
     text = "" if kind == wanted.type else f"Vertex AI calls it {kind}, and the count says that it is a Pod"
     if field.endswith("acceleratorConfig"):
@@ -79,6 +82,7 @@ def _topology(machine: str, topology: str | None, spec: str, notebook: Notebook)
         return allowed[0]
     if topology not in allowed:
         problem = "missing" if topology is None else f"{machine} has no such topology"
-        raise notebook.error("vertex.tpuTopology", problem, value=topology, allowed=allowed)
+        step = f"choose the shape of the slice, such as {allowed[0]}"
+        raise notebook.error("vertex.tpuTopology", problem, value=topology, allowed=allowed, next_step=step)
     notebook.mapped("vertex.tpuTopology", topology, f"{spec}.tpuTopology")
     return topology

@@ -11,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from pydantic.alias_generators import to_camel
 
 from trainops.errors import ConfigError
+from trainops.validation import Refused
 
 _INTEGER = re.compile(r"[+-]?\d{1,19}")
 _DURATION = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,9})?s")
@@ -45,19 +46,27 @@ def _integer(value: Any) -> Any:
 
 
 def _sendable(value: Any) -> Any:
-    """Refuse what no request and no program can hold: half a character, which JSON and YAML can write, and NUL."""
+    """Refuse what is no text for want of quotes, and what no request can hold: half a character, and NUL."""
+    if isinstance(value, (bool, int, float)):
+        raise Refused(
+            "text is expected, and without quotes this is none", next_step=f"write it in quotes: {_quoted(value)}"
+        )
     if isinstance(value, str):
         if any("\ud800" <= letter <= "\udfff" for letter in value):
-            raise ValueError("holds half a character (an unpaired surrogate); write the whole one")
+            raise Refused("holds half a character (an unpaired surrogate)", next_step="write the whole one")
         if "\0" in value:
-            raise ValueError("holds a NUL character, which no program can be passed")
+            raise Refused("holds a NUL character, which no program can be passed", next_step="take it out")
     return value
+
+
+def _quoted(value: float) -> str:
+    return f'"{str(value).lower() if isinstance(value, bool) else value}"'
 
 
 def _filled(value: Any) -> Any:
     """Refuse an empty text: mostly a variable that was never set."""
     if value == "":
-        raise ValueError("is empty; fill it in, or leave the key out")
+        raise Refused("is empty", next_step="fill it in, or leave the key out")
     return value
 
 
@@ -67,18 +76,13 @@ def _version(value: Any) -> Any:
         return value
     text = str(value)
     if text.endswith(".1"):
-        raise ValueError(f"write it in quotes: without them YAML reads {text} and {text}0 alike")
+        step = f'write it in quotes: "{text}" or "{text}0"'
+        raise Refused(f"without quotes YAML reads {text} and {text}0 alike", next_step=step)
     return text
 
 
 def _listed(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
-
-
-def _duration(value: str) -> str:
-    if not _DURATION.fullmatch(value):
-        raise ValueError("a duration is seconds with an s at the end, such as 3600s")
-    return value
 
 
 Int32 = Annotated[int, BeforeValidator(_integer), Field(ge=-(2**31), le=2**31 - 1)]
@@ -91,7 +95,11 @@ Pairs = dict[Letters, Letters]
 
 
 def _checked_duration(value: Any) -> Any:
-    return _duration(value) if isinstance(value, str) else value
+    if isinstance(value, str) and _DURATION.fullmatch(value):
+        return value
+    seconds_given = str(value).removesuffix("s") if not isinstance(value, bool) else ""
+    step = f"write {seconds_given}s" if _DURATION.fullmatch(f"{seconds_given}s") else "write it like 3600s"
+    raise Refused("a duration is a text of seconds with an s at the end", next_step=step)
 
 
 Duration = Annotated[str, BeforeValidator(_checked_duration)]

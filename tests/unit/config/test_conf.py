@@ -12,6 +12,7 @@ from trainops.errors import ConfigError
 from trainops.validation import validated
 
 
+@pytest.mark.case("C063")
 @pytest.mark.parametrize(
     ("conf", "key", "nearest"),
     [

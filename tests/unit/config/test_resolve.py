@@ -160,6 +160,9 @@ def test_a_count_of_gpus_without_a_type_is_refused(change: Change) -> None:
     assert int(spec["masterConfig"]["acceleratorConfig"]["count"]) == 1
 
 
+@pytest.mark.case("C057")
+@pytest.mark.case("C058")
+@pytest.mark.case("C059")
 @pytest.mark.usefixtures("configs")
 def test_a_run_from_the_command_line_without_logical_date_reads_the_day_before_run_after() -> None:
     # 23:30 in UTC is the next day in Berlin already.
@@ -186,6 +189,8 @@ def test_the_data_date_is_right_over_daylight_saving_changes(at: str, expected: 
     assert data_date(RunConf(), moment(NIGHT, logical), "Europe/Berlin") == date.fromisoformat(expected)
 
 
+@pytest.mark.case("C057")
+@pytest.mark.case("C058")
 @given(
     st.datetimes(datetime(1990, 1, 1), datetime(2037, 1, 1), timezones=st.sampled_from(ZONES).map(ZoneInfo)),
     st.sampled_from(ZONES),

@@ -1,9 +1,10 @@
 """Real jobs of AI Platform from public repositories, put through `trainops convert` in the form that they had there.
 
-Each lies in `golden/real_jobs` with its source, its fields (names and values only; upper-case words stand for what a
-shell would have filled in) and what a careful reader of AI Platform's and Vertex AI's references expects of it. The
-requests that came of them lie in `requests`; INSTALL_AND_RUN stands in them for the program that containers install
-packages with. After a change that a person has looked at, write them anew:
+Each lies in `golden/real_jobs` with its source, its fields (names and values only; a shell's variables are filled
+in: upper-case words where any text will do, names such as my-bucket where it will not) and what a careful reader of
+AI Platform's and Vertex AI's references expects of it. The requests that came of them lie in `requests`;
+INSTALL_AND_RUN stands in them for the program that containers install packages with. After a change that a person has
+looked at, write them anew:
 
     .venv/bin/python tests/unit/jobspec/real_jobs.py
 """

@@ -117,3 +117,20 @@ def test_a_misspelt_accelerator_gets_its_nearest_match(translated: Translate) ->
     with pytest.raises(ConfigError) as caught:
         translated(_job("n1-standard-8", type="NVIDIA_TESLA_V10O", count=1))
     assert caught.value.nearest == "NVIDIA_TESLA_V100"
+
+
+@pytest.mark.parametrize(
+    ("machine", "config", "told"),
+    [
+        ("n1-standard-8", {"count": 1}, "of which type.; allowed: .*NVIDIA_TESLA_T4.*name one, or leave"),
+        ("n1-standard-8", {"type": "NVIDIA_TESLA_T4"}, "how many NVIDIA_TESLA_T4.; allowed: 1, 2, 4; say how many"),
+        ("n1-standard-8", {"type": "NVIDIA_L4"}, "how many NVIDIA_L4.; n1-standard-8 takes "),
+        ("e2-standard-4", {"type": "NVIDIA_L4"}, "e2-standard-4 takes no accelerator"),
+    ],
+)
+def test_half_an_accelerator_is_told_what_completes_it(
+    translated: Callable[..., Translation], machine: str, config: dict[str, Any], told: str
+) -> None:
+    fields = {"scaleTier": "CUSTOM", "masterType": machine, "masterConfig": {"acceleratorConfig": config}}
+    with pytest.raises(ConfigError, match=told):
+        translated(fields)

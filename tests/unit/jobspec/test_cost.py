@@ -219,6 +219,20 @@ def test_a_boot_disk_without_price_is_told_as_not_counted() -> None:
     assert cost.not_included[0] == "boot disks of type hyperdisk-balanced"
 
 
+@pytest.mark.parametrize(
+    ("machine", "kind"),
+    [
+        ("a3-ultragpu-8g", "NVIDIA_H200_141GB"),
+        ("a4-highgpu-8g", "NVIDIA_B200"),
+        ("n4-standard-4", ""),
+        ("g4-standard-48", ""),
+    ],
+)
+def test_a_machine_with_hyperdisk_alone_has_no_disk_of_another_type_in_its_price(machine: str, kind: str) -> None:
+    cost = cost_of(pool(machine, 1, kind, 8) if kind else pool(machine))
+    assert cost.not_included[0] == "boot disks of type hyperdisk-balanced"
+
+
 def test_a_job_runs_until_its_timeout_or_for_seven_days_at_most() -> None:
     cost = cost_of(pool("n1-standard-4"), scheduling={"timeout": "5400s"})
     assert cost.timeout_hours == Decimal("1.5")

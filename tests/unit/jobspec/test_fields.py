@@ -165,7 +165,7 @@ REFUSED: list[tuple[str, dict[str, Any]]] = [
     ("masterConfig.acceleratorConfig", BASE | {"masterConfig": CLUSTER["masterConfig"]}),
     (
         "masterConfig.imageUri",
-        {"region": "r", "masterConfig": {"imageUri": "gcr.io/cloud-aiplatform/training/tf-cpu.2-3:latest"}},
+        {"region": "us-central1", "masterConfig": {"imageUri": "gcr.io/cloud-aiplatform/training/tf-cpu.2-3:latest"}},
     ),
     ("masterConfig.containerCommand", BASE | {"masterConfig": {"containerCommand": ["a"]}}),
     ("masterConfig.containerArgs", BASE | {"masterConfig": {"containerArgs": ["a"]}}),

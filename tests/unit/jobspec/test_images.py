@@ -162,3 +162,26 @@ def test_a_prebuilt_image_of_another_kind_of_machine_is_refused(translated: Tran
 def test_pools_without_gpus_run_images_for_cpus_and_for_gpus(translated: Translate, name: str) -> None:
     image = f"{REPOSITORY}/{name}:latest"
     assert _image(translated({}, images=Images(cpu=image))) == image
+
+
+@pytest.mark.parametrize(
+    ("image", "machine"),
+    [
+        (f"{REPOSITORY}/tf-cpu.2-11:latest", "g2-standard-4"),
+        (f"{REPOSITORY}/tf-tpu.2-12:latest", "g2-standard-4"),
+        (f"{REPOSITORY}/tf-tpu.2-12:latest", "n1-standard-4"),
+        ("gcr.io/cloud-aiplatform/training/tf-cpu.2-3:latest", "g2-standard-4"),
+    ],
+)
+def test_an_own_prebuilt_image_is_held_to_the_rule_of_the_environments(
+    translated: Translate, image: str, machine: str
+) -> None:
+    fields = {"scaleTier": "CUSTOM", "masterType": machine, "masterConfig": {"imageUri": image}, "runtimeVersion": None}
+    with pytest.raises(ConfigError, match="this prebuilt image cannot use the machines of") as caught:
+        translated(fields)
+    assert (caught.value.key, caught.value.value) == ("masterConfig.imageUri", image)
+
+
+def test_a_prebuilt_image_for_gpus_runs_on_cpus_too(translated: Translate) -> None:
+    image = f"{REPOSITORY}/tf-gpu.2-11:latest"
+    assert _image(translated({"masterConfig": {"imageUri": image}, "runtimeVersion": None})) == image

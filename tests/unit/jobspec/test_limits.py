@@ -77,7 +77,7 @@ def test_room_is_kept_for_the_labels_of_an_attempt(translated: Translated) -> No
 def test_labels_and_variables_of_an_attempt_are_not_the_users(translated: Translated) -> None:
     given = {"labels": {"attempt": "mine", "team": "a"}, "env": {naming.CONTROL_VARIABLE: "mine", "A": "b"}}
     found = translated({"vertex": given})
-    assert found.job["labels"] == {"team": "a"}
+    assert found.job["labels"] == {"team": "a", "user-attempt": "mine"}
     package = found.job["jobSpec"]["workerPoolSpecs"][0]["pythonPackageSpec"]
     assert package["env"] == [{"name": "A", "value": "b"}]
     changed_fields = {note.field: note.text for note in found.notes if note.verdict == "changed"}

@@ -42,6 +42,7 @@ def test_a_fixed_tier_may_have_an_image(translated: Callable[..., Translation]) 
     assert _pools(found)[0]["containerSpec"] == {"imageUri": "gcr.io/p/i"}
 
 
+@pytest.mark.case("C072")
 @pytest.mark.parametrize(
     ("fields", "key"),
     [

@@ -23,6 +23,7 @@ def _pool(found: Translation) -> dict[str, Any]:
     return pool
 
 
+@pytest.mark.case("C070")
 def test_the_job_directory_is_the_last_argument_and_the_output(translated: Translate) -> None:
     found = translated({"args": ["--a"], "jobDir": "gs://b/out"})
     assert _pool(found)["pythonPackageSpec"]["args"] == ["--a", "--job-dir=gs://b/out"]
@@ -35,6 +36,7 @@ def test_a_job_directory_in_the_arguments_is_not_doubled(translated: Translate, 
     assert _pool(found)["pythonPackageSpec"]["args"] == args
 
 
+@pytest.mark.case("C070")
 def test_a_container_gets_arguments_and_job_directory(translated: Translate) -> None:
     found = translated(_container() | {"args": ["--a"], "jobDir": "gs://b/out"})
     assert _pool(found)["containerSpec"] == {"imageUri": "gcr.io/p/i", "args": ["--a", "--job-dir=gs://b/out"]}
@@ -48,6 +50,7 @@ def test_a_container_gets_its_own_command_and_arguments(translated: Translate) -
 OWN: dict[str, Any] = {"runtimeVersion": None, "masterConfig": {"imageUri": "gcr.io/p/i"}}
 
 
+@pytest.mark.case("C070")
 def test_a_package_on_an_own_image_is_installed_by_the_container(translated: Translate) -> None:
     found = translated(OWN | {"args": ["--a"], "jobDir": "gs://b/out"}, env={"A": "1"})
     pool = _pool(found)
@@ -80,6 +83,20 @@ def test_a_command_of_somebody_else_installs_nothing() -> None:
     assert installation.installed_packages({"imageUri": "i", "command": ["python3", "-c", "pass"]}) == ()
 
 
+@pytest.mark.parametrize("lacking", ["pythonModule", "packageUris"])
+def test_half_a_package_on_a_container_says_that_it_needs_none(translated: Translate, lacking: str) -> None:
+    with pytest.raises(ConfigError, match=f"without {lacking}; .*out, and the container runs .*or give {lacking} too"):
+        translated(OWN | {lacking: None})
+
+
+def test_a_job_without_runtime_is_told_those_that_its_machines_have(translated: Translate) -> None:
+    with pytest.raises(ConfigError, match=r"runtime versions with a tpu image: 2\.15, 2\.12\)"):
+        translated({"scaleTier": "BASIC_TPU", "runtimeVersion": None})
+    with pytest.raises(ConfigError, match=r"runtime versions with a cpu image: 2\.17, .*; .* with a gpu image: 2\.17"):
+        gpus = {"scaleTier": "CUSTOM", "masterType": "n1-standard-4", "workerType": "g2-standard-4", "workerCount": 1}
+        translated(gpus | {"runtimeVersion": None})
+
+
 def test_a_container_with_a_package_takes_no_command_of_its_own(translated: Translate) -> None:
     with pytest.raises(ConfigError) as caught:
         translated(OWN | {"masterConfig": {"imageUri": "gcr.io/p/i", "containerCommand": ["sh"]}})
@@ -93,6 +110,7 @@ def test_variables_reach_every_pool(translated: Translate) -> None:
     assert any(note.field == "vertex.env" and note.verdict == "changed" for note in found.notes)
 
 
+@pytest.mark.case("C070")
 @pytest.mark.parametrize(
     ("fields", "key"),
     [
@@ -100,7 +118,8 @@ def test_variables_reach_every_pool(translated: Translate) -> None:
         ({"masterConfig": {"containerArgs": ["x"]}}, "masterConfig.containerArgs"),
         ({"pythonModule": None}, "pythonModule"),
         ({"packageUris": []}, "packageUris"),
-        (_container() | {"pythonModule": "m"}, "packageUris"),
+        (_container() | {"pythonModule": "m"}, "pythonModule"),
+        (_container() | {"packageUris": ["gs://b/a.tar.gz"]}, "packageUris"),
         ({"packageUris": ["gs://b/a.tar.gz"] * 101}, "packageUris"),
         ({"packageUris": ["dist/a.tar.gz"]}, "packageUris.0"),
         ({"packageUris": ["gs://b/a.tar.gz", "gs://b/a.zip"]}, "packageUris.1"),
@@ -121,6 +140,7 @@ def test_arguments_may_just_reach_their_limit(translated: Translate) -> None:
     assert translated({"args": ["x" * ARGUMENT_CHARACTERS]}).region == "us-central1"
 
 
+@pytest.mark.case("C085")
 @pytest.mark.parametrize(("value", "verdict"), [(True, "mapped"), (False, "changed")])
 def test_the_name_of_the_chief_is_noted(translated: Translate, value: bool, verdict: str) -> None:
     notes = translated(_container() | {"useChiefInTfConfig": value}).notes

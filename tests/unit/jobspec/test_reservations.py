@@ -17,6 +17,8 @@ def _job(**affinity: Any) -> dict[str, Any]:
     return fields | {"vertex": {"reservationAffinity": affinity}}
 
 
+@pytest.mark.case("C071")
+@pytest.mark.case("C076")
 def test_a_reservation_is_for_the_pools_with_accelerators(translated: Translate) -> None:
     pools = translated(_job(reservationAffinityType="ANY_RESERVATION")).job["jobSpec"]["workerPoolSpecs"]
     assert pools[0]["machineSpec"]["reservationAffinity"] == {"reservationAffinityType": "ANY_RESERVATION"}

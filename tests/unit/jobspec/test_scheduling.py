@@ -17,6 +17,7 @@ def _scheduling(found: Translation) -> dict[str, Any]:
     return scheduling
 
 
+@pytest.mark.case("C071")
 def test_running_time_becomes_the_timeout(translated: Translate) -> None:
     assert _scheduling(translated({"scheduling": {"maxRunningTime": "7200s"}})) == {"timeout": "7200s"}
 
@@ -34,6 +35,7 @@ def test_waiting_time_and_priority_are_noted_and_not_sent(translated: Translate)
     assert {"scheduling.maxWaitTime", "scheduling.priority"} <= changed
 
 
+@pytest.mark.case("C075")
 def test_flex_start_takes_the_waiting_time(translated: Translate) -> None:
     found = translated(L4 | {"scheduling": {"maxWaitTime": "3600s"}, "vertex": {"strategy": "FLEX_START"}})
     assert _scheduling(found) == {"strategy": "FLEX_START", "maxWaitDuration": "3600s"}
@@ -45,6 +47,7 @@ def test_the_waiting_time_of_vertex_goes_before_that_of_ai_platform(translated: 
     assert _scheduling(found) == {"strategy": "FLEX_START", "maxWaitDuration": "0s"}
 
 
+@pytest.mark.case("C075")
 def test_spot_and_restarts_are_passed_on(translated: Translate) -> None:
     found = translated({"vertex": {"strategy": "SPOT", "restartJobOnWorkerRestart": True, "disableRetries": False}})
     assert _scheduling(found) == {"strategy": "SPOT", "restartJobOnWorkerRestart": True}

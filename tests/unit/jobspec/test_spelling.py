@@ -32,7 +32,7 @@ def test_extras_may_stand_beside_the_input() -> None:
         ([], ""),
         ("text", ""),
         ({"trainingInput": None}, "trainingInput"),
-        ({"trainingInput": {}, "training_input": {}}, ""),
+        ({"trainingInput": {}, "training_input": {}}, "training_input"),
         ({"trainingInput": {"vertex": {}}, "vertex": {}}, "vertex"),
         ({"trainingInput": {"job": {}}, "jobId": "a"}, "job"),
     ],

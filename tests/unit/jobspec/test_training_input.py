@@ -35,6 +35,7 @@ def test_an_unquoted_version_that_yaml_may_have_cut_is_refused() -> None:
         parse_training_input({"runtimeVersion": 2.10}, "")
 
 
+@pytest.mark.case("C088")
 def test_an_unknown_key_gets_its_nearest_match() -> None:
     with pytest.raises(ConfigError) as caught:
         parse_training_input({"masterConfig": {"imageUrl": "x"}}, "job.yaml")

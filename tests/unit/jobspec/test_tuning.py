@@ -46,6 +46,7 @@ def test_a_known_input_gives_the_request_on_file(path: Path) -> None:
     assert _tuning(_spec(path.stem)).job == json.loads((GOLDEN / f"{path.stem}.json").read_text())
 
 
+@pytest.mark.case("C077")
 @pytest.mark.parametrize("path", INPUTS, ids=lambda path: path.stem)
 def test_each_trial_is_the_custom_job_of_the_same_input(path: Path) -> None:
     spec = _spec(path.stem)

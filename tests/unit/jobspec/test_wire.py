@@ -38,3 +38,35 @@ def test_a_text_that_no_request_can_hold_is_refused_where_it_stands(text: str, b
 def test_letters_of_any_script_are_taken() -> None:
     spec = parse_training_input({"args": ["é", "日本", "🙂", "\u202e", "\t\n"]}, "job.yaml")
     assert spec.args == ["é", "日本", "🙂", "\u202e", "\t\n"]
+
+
+@pytest.mark.parametrize(
+    ("body", "key", "step"),
+    [
+        ({"args": ["--steps", 100]}, "args.1", 'write it in quotes: "100"'),
+        ({"pythonModule": True}, "pythonModule", 'write it in quotes: "true"'),
+        ({"job": {"labels": {"version": 2}}}, "job.labels.version", 'write it in quotes: "2"'),
+        ({"vertex": {"env": {"RATE": 0.1}}}, "vertex.env.RATE", 'write it in quotes: "0.1"'),
+        (
+            {"hyperparameters": {"params": [{"categoricalValues": [128, 256]}]}},
+            "hyperparameters.params.0.categoricalValues.0",
+            'write it in quotes: "128"',
+        ),
+    ],
+)
+def test_a_text_without_quotes_that_yaml_takes_for_something_else_is_told_to_be_quoted(
+    body: Any, key: str, step: str
+) -> None:
+    with pytest.raises(ConfigError, match=step) as caught:
+        parse_training_input(body, "job.yaml")
+    assert caught.value.key == key
+
+
+@pytest.mark.parametrize(
+    ("given", "step"),
+    [(3600, "write 3600s$"), ("3600", "write 3600s$"), ("1h", "write it like 3600s$"), (True, "like")],
+)
+def test_a_duration_in_another_form_is_told_in_the_right_one(given: Any, step: str) -> None:
+    with pytest.raises(ConfigError, match=step) as caught:
+        parse_training_input({"scheduling": {"maxRunningTime": given}}, "job.yaml")
+    assert caught.value.key == "scheduling.maxRunningTime"

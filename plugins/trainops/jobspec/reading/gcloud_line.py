@@ -61,7 +61,8 @@ def _script(text: str, source: str, known: Mapping[str, str] | None) -> Script:
     try:
         return read_script(text, known)
     except ValueError as error:
-        raise ConfigError(f"cannot be read as a shell command: {error}", source=source) from error
+        step = "close the quote or here-document, or give the command alone"
+        raise ConfigError(f"cannot be read as a shell command: {error}", source=source, next_step=step) from error
 
 
 def read_commands(script: Script, source: str, read_config: ReadConfig) -> HeldJob:
@@ -152,7 +153,7 @@ class _Line:
 
     def _next(self, name: str, rest: list[str]) -> str:
         if not rest or rest[0].startswith("--"):
-            raise self.error(name, "a value is missing")
+            raise self.error(name, "a value is missing", step=f"write {name}=VALUE, or leave it out")
         return rest.pop(0)
 
     def _set(self, name: str, text: str) -> None:
@@ -229,7 +230,8 @@ def _merge_kms_key(line: _Line) -> None:
     parts = {name: line.values.get(f"--kms-{name}") for name in ("keyring", "location", "project")}
     if key is None:
         if any(parts.values()):
-            raise line.error("--kms-key", "is missing beside the other --kms flags")
+            step = "name the key, or leave the other --kms flags out"
+            raise line.error("--kms-key", "is missing beside the other --kms flags", step=step)
         return
     if not key.startswith("projects/"):
         parts["project"] = parts["project"] or line.values.get("--project")

@@ -86,7 +86,8 @@ def read_notebook(cells: list[str], source: str, read_config: ReadConfig) -> Hel
             part = shell.script(program)
         except ValueError as error:
             problem = f"a shell cell cannot be read: {error}"
-            raise ConfigError(problem, source=source, value=shell.text[:_SHOWN]) from error
+            step = "close the quote in it, or give the command alone"
+            raise ConfigError(problem, source=source, value=shell.text[:_SHOWN], next_step=step) from error
         script.commands.extend(part.commands)
         script.files.update(part.files)
     if any(submits(words) for words in script.commands):

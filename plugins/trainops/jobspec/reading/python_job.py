@@ -162,7 +162,8 @@ def _script(program: Program, source: str) -> Script:
             commands += read_script(filled_in(text, known), known).commands
         except ValueError as error:
             problem = f"the command at line {node.lineno} cannot be read: {error}"
-            raise ConfigError(problem, source=source) from error
+            step = "close the quote in it, or give the command alone"
+            raise ConfigError(problem, source=source, next_step=step) from error
     return Script(commands, {})
 
 

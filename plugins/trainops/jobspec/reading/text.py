@@ -13,6 +13,7 @@ from trainops.jobspec.reading.held_job import HeldJob
 from trainops.jobspec.reading.notebook import code_cells, read_notebook
 from trainops.jobspec.reading.pulumi import job_resource
 from trainops.jobspec.reading.python_job import check_no_program, parsed_program, read_program
+from trainops.jobspec.reading.rstudio import cloudml_config
 
 
 def read_job(text: str, source: str, read_file: Callable[[str], str]) -> HeldJob:
@@ -48,7 +49,7 @@ def read_job(text: str, source: str, read_file: Callable[[str], str]) -> HeldJob
     resource = job_resource(data, source)
     if resource is not None:
         return HeldJob(resource.fields, f"the Pulumi resource {resource.name}", name=resource.name.rpartition("::")[2])
-    return HeldJob(data, "a config")
+    return cloudml_config(data, source) or HeldJob(data, "a config")
 
 
 __all__ = ["parse_fields", "read_job"]

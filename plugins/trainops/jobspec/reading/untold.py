@@ -25,6 +25,9 @@ _FREE = {
 """Fields whose value may be completed by hand later: nothing else of the translation depends on it."""
 
 
+TOLD_LATER = "not all of it is told; it stands as it is written, for you to fill in"
+"""What a note says of such a value."""
+
 _NOT_SENT = {"project", "parent"}
 
 
@@ -50,17 +53,14 @@ def settled(body: Mapping[str, Any], source: str) -> tuple[dict[str, Any], list[
             continue
         name = ".".join(part for part in path if part != "trainingInput")
         if path == ("jobId",):
-            notes.append(Note("job.jobId", written(value), "changed", "displayName", _TOLD_LATER))
+            notes.append(Note("job.jobId", written(value), "changed", "displayName", TOLD_LATER))
         elif UNSET in value or not _FREE & set(path):
             missing.append(value)
         else:
-            notes.append(Note(name, written(value), "changed", "", _TOLD_LATER))
+            notes.append(Note(name, written(value), "changed", "", TOLD_LATER))
     if missing:
         raise untold_error(missing, source)
     return _cleaned(body), notes
-
-
-_TOLD_LATER = "not all of it is told; it stands as it is written, for you to fill in"
 
 
 PLACEHOLDER = re.compile(r"(?<![$\w{])\{([A-Za-z_]\w*)\}(?!\})")

@@ -91,14 +91,15 @@ FIELDS: dict[str, dict[str, FieldRow]] = {
             ("mapped", "changed"),
             "Installed in every replica: by Vertex AI on its prebuilt images, on others by the container's command. "
             "Empty beside a container: not sent.",
-            "Missing without an image, more than 100, or no gs:// URI of a .tar.gz or .whl: build it with "
-            "`python -m build` and copy it to a bucket.",
+            "Missing without an image, beside a container without pythonModule, more than 100, or no gs:// URI of a "
+            ".tar.gz or .whl: build it with `python -m build` and copy it to a bucket.",
         ),
         "pythonModule": FieldRow(
             (f"{_PACKAGE}.pythonModule", f"{_CONTAINER}.command"),
             ("mapped",),
             "Run in every replica, after the packages are installed.",
-            "Empty, or missing without an image: add it to the job.",
+            "Empty, or missing without an image: add it to the job. Beside a container without packageUris: give both "
+            "or neither.",
         ),
         "args": FieldRow(
             (f"{_PACKAGE}.args", f"{_CONTAINER}.args"),
@@ -125,7 +126,8 @@ FIELDS: dict[str, dict[str, FieldRow]] = {
             ("mapped", "changed"),
             "Also passed as `--job-dir`, unless args hold one. Trials of a tuning job all get the same one, where AI "
             "Platform gave each its own: use AIP_MODEL_DIR there.",
-            "No folder of a bucket: write gs://BUCKET/FOLDER.",
+            "No folder of a bucket, or a placeholder (names of buckets have no capitals): write it like "
+            "gs://my-bucket/folder.",
         ),
         "runtimeVersion": FieldRow(
             (_EXECUTOR, f"{_CONTAINER}.imageUri"),
@@ -178,7 +180,8 @@ FIELDS: dict[str, dict[str, FieldRow]] = {
             ("displayName", "labels"),
             ("mapped", "changed"),
             "Not of AI Platform's TrainingInput: what stood around it in a body of projects.jobs. Labels are sent; "
-            "jobId gives way to the display name; the rest is not sent.",
+            "jobId gives way to the display name; the rest is not sent. A label with a name of Trainops' own is kept "
+            "as `user-NAME`.",
             "A prediction job: give one with trainingInput. Labels that Google refuses: write them in lowercase.",
         ),
     },
@@ -196,7 +199,8 @@ FIELDS: dict[str, dict[str, FieldRow]] = {
             "The container; the master's when absent. With packages or a module, one of Vertex AI's prebuilt images is "
             "the executor image, and any other a container that installs them itself. AI Platform's own prebuilt "
             "images become Vertex AI's.",
-            "AI Platform's own prebuilt image, under `substitute: refuse`: write Vertex AI's.",
+            "No name of an image (capitals before the tag), or a prebuilt image that cannot use the pool's machines: "
+            "name one that can. AI Platform's own prebuilt image, under `substitute: refuse`: write Vertex AI's.",
         ),
         "containerCommand": FieldRow(
             (f"{_CONTAINER}.command",),
