@@ -90,10 +90,14 @@ def test_every_dag_states_its_schedule_and_catchup(file: Path) -> None:
         assert not missing, f"{file.name}:{call.lineno} leaves {', '.join(sorted(missing))} to Airflow's defaults"
 
 
+@pytest.mark.case("C099")
+@pytest.mark.case("C100")
+@pytest.mark.case("C101")
 def test_importing_the_files_loads_nothing_heavy(found: dict[str, Any]) -> None:
     assert found["heavy"] == []
 
 
+@pytest.mark.case("C064")
 def test_serialized_dags_do_not_depend_on_the_hash_seed_or_on_defaults_for_catchup(
     found: dict[str, Any], found_again: dict[str, Any]
 ) -> None:

@@ -76,6 +76,7 @@ def test_bytes_do_not_depend_on_the_place_the_times_the_modes_or_what_python_lef
     assert package_trainer(storage, other, settings.work).sha16 != first.sha16
 
 
+@pytest.mark.case("C094")
 def test_other_bytes_under_a_packages_name_are_refused(storage: Storage, settings: Settings, source: Path) -> None:
     package = package_trainer(storage, source, settings.work)
     storage.write_bytes(package.uri, b"foreign", generation=None)

@@ -35,6 +35,16 @@ def test_a_missing_object_reads_as_none(storage: Storage, settings: Settings) ->
     assert not storage.delete(uri)
 
 
+def test_only_the_end_of_an_object_is_read_where_that_is_all_that_is_wanted(
+    storage: Storage, settings: Settings
+) -> None:
+    uri = f"{settings.work}/metrics.jsonl"
+    assert storage.read_tail(uri, 5) is None
+    for data, tail in ((b"", b""), (b"abc", b"abc"), (b"abcde", b"abcde"), (b"0123456789", b"56789")):
+        storage.write_bytes(uri, data, generation=None)
+        assert storage.read_tail(uri, 5) == tail
+
+
 def test_json_keeps_its_value(storage: Storage, settings: Settings) -> None:
     uri = f"{settings.work}/v.json"
     generation = storage.write_json(uri, {"ü": [1, 2.5, None]}, generation=None)

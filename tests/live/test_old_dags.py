@@ -52,6 +52,9 @@ def upload_census(cloud: Cloud, folder: Path) -> None:
     cloud.services.storage.write_bytes(f"gs://my-bucket/{package.name}", package.read_bytes(), generation=0)
 
 
+@pytest.mark.case("C035")
+@pytest.mark.case("C041")
+@pytest.mark.case("C074")
 def test_a_deferrable_old_dag_waits_in_the_triggerer_and_ends_green_with_the_old_xcoms(
     cloud: Cloud, rest: httpx.Client, tmp_path: Path
 ) -> None:

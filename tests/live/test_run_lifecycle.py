@@ -21,6 +21,7 @@ SLOW = {"steps": 12_000, "batch_size": 4, "warmup_steps": 1, "eval_every": 0, "c
 TERMINAL = {"JOB_STATE_SUCCEEDED", "JOB_STATE_FAILED", "JOB_STATE_CANCELLED"}
 
 
+@pytest.mark.case("C063")
 def test_a_bad_conf_fails_the_first_task_once_and_nothing_is_submitted(cloud: Cloud) -> None:
     cloud.wait_for_dag("train_manual")
     cloud.api.unpause("train_manual")
@@ -48,6 +49,7 @@ def test_a_second_experiment_is_a_dag_and_a_broken_one_fails_alone_with_its_erro
     assert "broken.yaml" in cloud.log("train_broken", run, "report_broken_experiment")
 
 
+@pytest.mark.case("C030")
 def test_the_sensor_gives_the_same_verdict_in_all_its_modes(cloud: Cloud) -> None:
     cloud.wait_for_dag("modes")
     cloud.api.unpause("modes")
@@ -61,6 +63,7 @@ def test_the_sensor_gives_the_same_verdict_in_all_its_modes(cloud: Cloud) -> Non
             assert sum(text in line and "workerpool0-0" in line for line in lines) == 1, (mode, text, lines)
 
 
+@pytest.mark.case("C020")
 def test_killing_scheduler_triggerer_and_api_server_in_the_middle_leaves_one_job_and_a_green_run(cloud: Cloud) -> None:
     dag = cloud.add_experiment("killed", training=SLOW)
     (cloud.home.dags / "train.py").touch()
@@ -78,6 +81,7 @@ def test_killing_scheduler_triggerer_and_api_server_in_the_middle_leaves_one_job
     assert {job["state"] for job in jobs} == {"JOB_STATE_SUCCEEDED"}
 
 
+@pytest.mark.case("C020")
 def test_marking_the_waiting_task_failed_cancels_the_job_and_frees_its_gpus(cloud: Cloud, rest: httpx.Client) -> None:
     dag = cloud.add_experiment("stopped", training={**SLOW, "steps": 100_000})
     (cloud.home.dags / "train.py").touch()

@@ -39,6 +39,9 @@ def runs(cloud: Cloud) -> dict[str, str]:
     return {"with_conf": with_conf, "without_conf": without}
 
 
+@pytest.mark.case("C061")
+@pytest.mark.case("C109")
+@pytest.mark.case("C110")
 def test_a_run_with_conf_json_trains_what_the_conf_says_and_promotes_it(cloud: Cloud, runs: dict[str, str]) -> None:
     plan = cloud.plan("train_manual", runs["with_conf"])
     assert (plan["trainer"]["steps"], plan["trainer"]["seed"], plan["data_date"]) == (4, 7, "2026-11-28")
@@ -49,6 +52,8 @@ def test_a_run_with_conf_json_trains_what_the_conf_says_and_promotes_it(cloud: C
     assert told["promoted"] == f"gs://local-llm-models/manual/versions/{plan['run_key']}-g1"
 
 
+@pytest.mark.case("C059")
+@pytest.mark.case("C061")
 def test_a_run_without_conf_trains_what_the_experiment_says(cloud: Cloud, runs: dict[str, str]) -> None:
     plan = cloud.plan("train_manual", runs["without_conf"])
     assert (plan["conf"], plan["trainer"]["steps"]) == ({}, 6)
@@ -116,6 +121,8 @@ def _download(cloud: Cloud, folder: str, target: Path) -> None:
         cloud.services.storage.download_file(info.uri, file)
 
 
+@pytest.mark.case("C054")
+@pytest.mark.case("C057")
 def test_a_backfill_reads_the_data_of_each_date_over_the_end_of_daylight_saving(cloud: Cloud) -> None:
     cloud.wait_for_dag("train_dated")
     cloud.api.unpause("train_dated")
@@ -147,6 +154,8 @@ def _runs(cloud: Cloud, dag: str, kind: str | None = None) -> list[dict[str, Any
     return sorted((run for run in found if kind in {None, run["run_type"]}), key=lambda run: str(run["run_after"]))
 
 
+@pytest.mark.case("C057")
+@pytest.mark.case("C058")
 def test_the_schedule_starts_a_run_by_itself_and_enabling_a_dag_starts_none(cloud: Cloud) -> None:
     soon = datetime.now(ZoneInfo("Europe/Berlin")) + timedelta(seconds=100)
     calm = cloud.add_experiment("calm")

@@ -97,6 +97,7 @@ def test_the_exported_folder_reloads_and_gives_the_reported_loss(
     assert exported.decode(exported(text)["input_ids"]) == text
 
 
+@pytest.mark.case("C087")
 @pytest.mark.parametrize("model", [{"family": "llama"}, {"family": "gpt2", "dropout": 0.2}], ids=["llama", "dropout"])
 def test_a_preempted_run_goes_on_with_the_same_losses_bit_for_bit(
     model: dict[str, Any], train: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

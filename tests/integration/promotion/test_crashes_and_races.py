@@ -99,6 +99,7 @@ def test_a_retry_does_not_undo_a_rollback(registry: Registry) -> None:
     assert registry.pointer().version == registry.version(first)
 
 
+@pytest.mark.case("C092")
 def test_twenty_runs_promoting_at_once_lose_nothing(registry: Registry) -> None:
     plans = [registry.finish(number, eval_loss=4.0 - number / 100) for number in range(1, 21)]
     start = threading.Barrier(len(plans))

@@ -41,6 +41,7 @@ def test_the_pointer_holds_what_the_contract_says(registry: Registry) -> None:
     assert document.value["heldout"].endswith(f"/tokens/{'a' * 16}-{'b' * 16}")
 
 
+@pytest.mark.case("C095")
 def test_only_a_better_version_replaces_the_champion(registry: Registry) -> None:
     first, worse, better = registry.finish(1), registry.finish(2, eval_loss=3.2), registry.finish(3, eval_loss=3.0)
     registry.promote(first)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tests.integration.promotion.conftest import Registry
 
 
+@pytest.mark.case("C098")
 def test_rolling_back_goes_back_one_promotion_at_a_time(registry: Registry, three: list[str]) -> None:
     assert registry.rollback().version == three[1]
     assert registry.rollback().version == three[0]

@@ -9,6 +9,10 @@ from typing import Any
 
 import httpx
 import pytest
+import yaml
+from tests.integration.run.old_task import Seen
+
+from trainops.settings import Settings
 
 
 @pytest.fixture(scope="session")
@@ -25,3 +29,16 @@ def vertex_faults(vertex_url: str) -> Iterator[Callable[..., None]]:
 
     yield tell
     httpx.delete(f"{vertex_url}/faults").raise_for_status()
+
+
+@pytest.fixture
+def seen(vertex_settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Seen:
+    """The stand-ins as the environment of every operator and sensor."""
+    values = vertex_settings.model_dump(by_alias=True, mode="json", exclude_none=True, exclude={"name"})
+    (tmp_path / "environments").mkdir()
+    (tmp_path / "environments" / "test.yaml").write_text(yaml.safe_dump(values | {"poll_seconds": 1}))
+    pool = {"accelerator": "NVIDIA_TESLA_T4", "region": "us-central1", "provisioning": "standard", "quota": 2}
+    (tmp_path / "gpu_pools.yaml").write_text(yaml.safe_dump({"pools": [pool]}))
+    monkeypatch.setenv("TRAINOPS_CONFIGS", str(tmp_path))
+    monkeypatch.setenv("TRAINOPS_ENVIRONMENT", "test")
+    return Seen(vertex_settings)

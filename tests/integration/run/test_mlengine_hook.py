@@ -64,6 +64,7 @@ def test_a_job_is_created_waited_for_and_found_again_by_its_id(hook: MLEngineHoo
     assert hook.get_job(job_id=ended["name"]) == ended
 
 
+@pytest.mark.case("C018")
 def test_a_job_with_the_id_is_followed_and_not_created_again_unless_it_will_not_do(hook: MLEngineHook) -> None:
     first = hook.create_job(job=job("once"), poll_seconds=0.2)
     assert hook.create_job(job=job("once"), poll_seconds=0.2)["name"] == first["name"]

@@ -109,6 +109,7 @@ def test_a_job_is_submitted_once_followed_and_accepted(world: World) -> None:
     assert error_of(world.record) is None
 
 
+@pytest.mark.case("C104")
 def test_every_job_carries_the_labels_that_find_it_again(world: World) -> None:
     world.begin(job_request())
     world.run().advance()
@@ -119,6 +120,7 @@ def test_every_job_carries_the_labels_that_find_it_again(world: World) -> None:
     assert job["labels"]["spec-hash"] == world.record.spec_hash
 
 
+@pytest.mark.case("C014")
 def test_a_lost_reply_to_create_gives_one_job(world: World) -> None:
     world.begin(job_request())
     world.faults("drop_reply", method="customJobs.create")
@@ -127,6 +129,7 @@ def test_a_lost_reply_to_create_gives_one_job(world: World) -> None:
     assert world.creates() == 1
 
 
+@pytest.mark.case("C003")
 def test_a_retry_finds_the_job_of_the_try_that_died(world: World) -> None:
     world.begin(job_request(SLOW))
     world.run().advance()
@@ -141,6 +144,8 @@ def test_a_retry_finds_the_job_of_the_try_that_died(world: World) -> None:
     world.until("finish")
 
 
+@pytest.mark.case("C012")
+@pytest.mark.case("C021")
 def test_a_clear_begins_a_generation_and_ends_the_job_of_the_one_before(world: World) -> None:
     world.begin(job_request(SLOW))
     world.run().advance()
@@ -155,6 +160,7 @@ def test_a_clear_begins_a_generation_and_ends_the_job_of_the_one_before(world: W
     assert world.record.earlier[0]["generation"] == 1
 
 
+@pytest.mark.case("C002")
 def test_a_retry_after_a_failed_job_submits_the_next_attempt_and_exit_code_2_does_not(world: World) -> None:
     world.begin(job_request("import sys; sys.exit(1)"))
     assert world.until("finish").verdict is Verdict.FAILED
@@ -186,6 +192,8 @@ def test_gpus_are_leased_before_the_job_exists_and_given_back_after_it(world: Wo
     assert (ledger.leases, requests) == ({}, [])
 
 
+@pytest.mark.case("C048")
+@pytest.mark.case("C049")
 def test_a_second_run_waits_for_the_first_ones_gpus_and_says_so(world: World) -> None:
     world.begin(job_request(SLOW, gpus=2))
     world.run().advance()
@@ -276,6 +284,7 @@ def test_a_job_whose_reservation_passed_before_it_was_bound_is_cancelled_and_que
     world.until("finish")
 
 
+@pytest.mark.case("C023")
 def test_housekeeping_ends_what_belongs_to_no_active_dag_run_and_leaves_the_rest_alone(world: World) -> None:
     world.begin(job_request(SLOW, gpus=1))
     world.run().advance()

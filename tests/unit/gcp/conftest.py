@@ -19,6 +19,7 @@ class Asked:
     path: str
     query: dict[str, str]
     body: Any
+    headers: dict[str, str]
 
 
 @dataclass
@@ -41,8 +42,10 @@ def server() -> Iterator[ScriptedServer]:
         def answer(self) -> None:
             url = urlsplit(self.path)
             text = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            body = json.loads(text) if text else None
-            script.asked.append(Asked(self.command, url.path, dict(parse_qsl(url.query)), body))
+            is_form = "urlencoded" in self.headers.get("Content-Type", "")
+            body = dict(parse_qsl(text.decode())) if is_form else json.loads(text) if text else None
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            script.asked.append(Asked(self.command, url.path, dict(parse_qsl(url.query)), body, headers))
             status, value = script.replies.pop(0)
             reply = value.encode() if isinstance(value, str) else json.dumps(value).encode()
             self.send_response(status)

@@ -4,8 +4,9 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
+from google.auth.credentials import AnonymousCredentials
 
-from trainops.errors import AccessError
+from trainops.errors import AccessError, ConfigError
 from trainops.gcp.credentials import credentials_for
 from trainops.settings import Settings
 
@@ -30,7 +31,7 @@ def test_a_laptop_has_no_credentials_of_google(settings: Settings) -> None:
 
 
 def test_given_credentials_are_taken_as_they_are(google: Settings) -> None:
-    given = object()
+    given = AnonymousCredentials()  # type: ignore[no-untyped-call]
     assert credentials_for(google.model_copy(update={"impersonation_chain": CHAIN}), given) is given
 
 
@@ -42,6 +43,31 @@ def test_the_application_default_ones_are_taken_else(google: Settings) -> None:
 def test_they_act_as_the_last_of_the_impersonation_chain(google: Settings, chain: list[str] | str) -> None:
     credentials = credentials_for(google.model_copy(update={"impersonation_chain": chain}))
     assert credentials.service_account_email == CHAIN[-1]
+
+
+@pytest.mark.parametrize("chain", [CHAIN, None])
+def test_the_quota_project_of_the_environment_is_theirs(google: Settings, chain: list[str] | None) -> None:
+    changed = google.model_copy(update={"impersonation_chain": chain, "quota_project": "who-pays"})
+    found = credentials_for(changed)
+    assert found.quota_project_id == "who-pays"
+    assert credentials_for(google.model_copy(update={"quota_project": "who-else-pays"}), found).quota_project_id == (
+        "who-else-pays"
+    )
+
+
+def test_without_one_in_the_environment_the_credentials_keep_theirs(
+    google: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GOOGLE_CLOUD_QUOTA_PROJECT", "who-pays")
+    for chain in (None, CHAIN):
+        found = credentials_for(google.model_copy(update={"impersonation_chain": chain}))
+        assert found.quota_project_id == "who-pays"
+
+
+def test_credentials_that_count_against_no_project_refuse_one(google: Settings) -> None:
+    anonymous = AnonymousCredentials()  # type: ignore[no-untyped-call]
+    with pytest.raises(ConfigError, match="quota_project"):
+        credentials_for(google.model_copy(update={"quota_project": "who-pays"}), anonymous)
 
 
 def test_a_machine_without_credentials_is_told_what_to_run(

@@ -25,6 +25,7 @@ def entry(second: int, **payload: Any) -> dict[str, Any]:
     }
 
 
+@pytest.mark.case("C106")
 def test_every_page_is_read_in_the_order_of_time(logs: Logs, server: Any) -> None:
     server.replies.extend([
         (200, {"entries": [entry(1, textPayload="one\n", severity="ERROR")], "nextPageToken": "more"}),

@@ -32,6 +32,7 @@ def test_create_posts_the_job_once_and_returns_what_vertex_keeps(vertex: Vertex,
     assert (asked.method, asked.path, asked.body) == ("POST", JOBS, {"displayName": "x"})
 
 
+@pytest.mark.case("C082")
 @pytest.mark.parametrize(
     ("status", "error"),
     [

@@ -10,6 +10,7 @@ from trainops.hooks.mlengine import MLEngineHook, display_name
 IDS = st.text(min_size=1, max_size=300)
 
 
+@pytest.mark.case("C074")
 @given(IDS)
 def test_a_display_name_fits_vertex_and_is_the_id_where_that_fits(job_id: str) -> None:
     name = display_name(job_id)

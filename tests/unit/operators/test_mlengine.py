@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 from airflow.sdk import DAG
-from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from trainops.jobspec.installation import installed_packages
+from trainops.operators.cancel_job import MLEngineTrainingCancelJobOperator
 from trainops.operators.mlengine import MLEngineStartTrainingJobOperator
 from trainops.operators.training_fields import TrainingArguments
 from trainops.providers.google.cloud.hooks.mlengine import MLEngineHook
@@ -91,6 +92,7 @@ def test_the_older_name_the_hook_and_the_link_are_found_under_the_old_module_pat
     assert [type(link) for link in old.MLEngineTrainingOperator.operator_extra_links] == [MLEngineJobDetailsLink]
 
 
+@pytest.mark.case("C074")
 def test_a_dry_run_needs_no_service_and_answers_the_job(capsys: pytest.CaptureFixture[str]) -> None:
     operator = MLEngineStartTrainingJobOperator(task_id="train", mode="DRY_RUN", **ARGUMENTS)
     job = operator.execute(context())["job"]
@@ -105,6 +107,30 @@ def test_a_dry_run_needs_no_service_and_answers_the_job(capsys: pytest.CaptureFi
     assert "the job for europe-west4" in told
     assert "this job would pay: on demand, $0.46 per hour" in told
     assert "the list has none of europe-west4" in told
+
+
+def test_labels_with_names_of_trainops_own_are_kept_under_others(capsys: pytest.CaptureFixture[str]) -> None:
+    names = ("dag", "task", "experiment", "run-key", "job-key", "generation", "attempt", "spec-hash", "managed-by")
+    labels = {**dict.fromkeys(names, "mine"), "team": "ads"}
+    operator = MLEngineStartTrainingJobOperator(task_id="train", mode="DRY_RUN", **(ARGUMENTS | {"labels": labels}))
+    found = operator.execute(context())["job"]["labels"]
+    assert {name: found[f"user-{name}"] for name in names} == dict.fromkeys(names, "mine")
+    assert (found["team"], found["dag"], found["task"]) == ("ads", "old_dag", "train")
+    assert "mine" not in {found[name] for name in names}
+    assert "changed job.labels" in capsys.readouterr().out
+
+
+def test_a_label_with_two_values_is_refused() -> None:
+    body = {"labels": {"team": "search"}, "trainingInput": {"scaleTier": "CUSTOM"}}
+    operator = MLEngineStartTrainingJobOperator(task_id="train", mode="DRY_RUN", **ARGUMENTS, training_input=body)
+    with pytest.raises(AirflowFailException, match=r"train: labels\.team: .*search"):
+        operator.execute(context())
+
+
+@pytest.mark.parametrize("job_id", [None, "", "None"])
+def test_a_cancellation_without_an_id_is_skipped(job_id: Any) -> None:
+    with pytest.raises(AirflowSkipException, match="nothing was submitted, nothing to cancel"):
+        MLEngineTrainingCancelJobOperator(task_id="cancel", job_id=job_id).execute(context())
 
 
 def test_a_dry_run_shows_a_tuning_job_as_convert_does(capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,6 +24,7 @@ def test_the_old_operators_arguments_become_a_training_input() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.case("C088")
 @pytest.mark.parametrize(
     "whole",
     [

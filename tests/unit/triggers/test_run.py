@@ -3,6 +3,8 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+import pytest
+
 from trainops.triggers.run import RunTrigger
 
 ARGUMENTS: dict[str, Any] = {
@@ -21,6 +23,8 @@ ARGUMENTS: dict[str, Any] = {
 }
 
 
+@pytest.mark.case("C044")
+@pytest.mark.case("C113")
 def test_a_restarted_triggerer_builds_the_same_trigger_with_connection_and_impersonation_chain() -> None:
     path, kept = RunTrigger(**ARGUMENTS).serialize()
     assert path == f"{RunTrigger.__module__}.{RunTrigger.__name__}"
@@ -28,5 +32,6 @@ def test_a_restarted_triggerer_builds_the_same_trigger_with_connection_and_imper
     assert RunTrigger(**kept).serialize() == (path, kept)
 
 
+@pytest.mark.case("C113")
 def test_no_argument_is_forgotten() -> None:
     assert set(inspect.signature(RunTrigger.__init__).parameters) - {"self"} == set(ARGUMENTS)
