@@ -108,9 +108,6 @@ _MEMORY = re.compile(
 # What Cloud Storage answers, and the user's code prints, when the job's account may not use a bucket.
 _BUCKET = re.compile(r"does not have storage\.[\w.]+ access to the (?:Google )?Cloud Storage (?:object|bucket)")
 
-_SIGKILL = frozenset({9, 137})
-"""Exit codes of a replica that the kernel killed, which Vertex AI tells as out of memory."""
-
 # In this order; the first that matches decides.
 _TEXTS: tuple[tuple[re.Pattern[str], Verdict], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), verdict)
@@ -191,7 +188,7 @@ def quoted(text: str) -> str:
 
 def _of_code(exit_code: int, text: str) -> Failure:
     """The user's code ended with this: what else stands in the text, it printed."""
-    if exit_code in _SIGKILL or (exit_code != EXIT_NEVER and _MEMORY.search(text)):
+    if exit_code != EXIT_NEVER and _MEMORY.search(text):  # a kill (9, 137) alone may have other reasons
         verdict = Verdict.OUT_OF_MEMORY
     else:
         verdict = Verdict.PERMISSION if _BUCKET.search(text) else Verdict.FAILED

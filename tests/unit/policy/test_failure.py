@@ -35,7 +35,7 @@ TABLE = [
         3, "The replica workerpool0-0 ran out of memory and exited with a non-zero status of 9(SIGKILL).",
         Verdict.OUT_OF_MEMORY, 9, "batch_size",
     ),
-    (3, EXITED.format(137), Verdict.OUT_OF_MEMORY, 137, "larger machine"),
+    (3, EXITED.format(137), Verdict.FAILED, 137, "resumes from the last checkpoint"),  # killed, and not said why
     (
         8, "Replicas low on memory: workerpool0. Specify a machine with larger memory and try again.",
         Verdict.OUT_OF_MEMORY, None, "larger machine",
