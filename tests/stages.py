@@ -16,8 +16,8 @@ from xml.etree import ElementTree
 ROOT = Path(__file__).resolve().parent.parent
 AIRFLOW, TRAINER = ".venv", ".venv-trainer"
 NO_TESTS_COLLECTED = 5
-SIDE_BY_SIDE = ["--numprocesses=logical", "--maxprocesses=4", "--dist=loadfile"]
-"""A process per core; the tests of a file stay together, since they share the services that they started."""
+SIDE_BY_SIDE = ["--numprocesses=logical", "--maxprocesses=4", "--dist=worksteal"]
+"""A process per core, each with stand-ins of its own; one that is done takes over tests of another."""
 
 
 @dataclass(frozen=True)

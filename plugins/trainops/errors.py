@@ -95,19 +95,24 @@ class ConfigError(TrainopsError):
         if self.value is not None:
             parts.append(f"got {self.value!r}")
         if self.allowed:
-            shown = ", ".join(self.allowed[:30]) + (", ..." if len(self.allowed) > 30 else "")
+            shown = ", ".join(map(_escaped, self.allowed[:30])) + (", ..." if len(self.allowed) > 30 else "")
             parts.append(f"allowed: {shown}")
         nearest = self.nearest
         if nearest is not None and nearest != self.value:
             parts.append(f"did you mean {nearest!r}?")
         if self.next_step:
-            parts.append(self.next_step)
+            parts.append(_escaped(self.next_step))
         return "; ".join(parts)
 
 
 def _one_line(text: str) -> str:
     """A name that a user wrote, as it may stand in a log: nothing in it ends a line or moves the cursor."""
     return text if text.isprintable() else repr(text)
+
+
+def _escaped(text: str) -> str:
+    """A sentence that may hold what a user wrote, such as a path made of it."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def _last_part(path: str) -> str:

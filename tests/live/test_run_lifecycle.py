@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]
 
-SLOW = {"steps": 12_000, "batch_size": 4, "warmup_steps": 1, "eval_every": 0, "checkpoint_every": 500, "log_every": 200}
+SLOW = {"steps": 6_000, "batch_size": 4, "warmup_steps": 1, "eval_every": 0, "checkpoint_every": 500, "log_every": 200}
 TERMINAL = {"JOB_STATE_SUCCEEDED", "JOB_STATE_FAILED", "JOB_STATE_CANCELLED"}
 
 

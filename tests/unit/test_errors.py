@@ -30,3 +30,8 @@ def test_a_message_names_source_key_value_and_the_next_step_in_one_line() -> Non
     error = ConfigError("too large", source="a.yaml", key="x.y", value=9, allowed=[1, 2], next_step="take less")
     assert str(error) == "a.yaml: x.y: too large; got 9; allowed: 1, 2; take less"
     assert error.exit_code == 2
+
+
+def test_a_next_step_or_a_choice_made_of_what_a_user_wrote_ends_no_line() -> None:
+    error = ConfigError("no such dataset", value="a", allowed=["b\x1b[2J"], next_step="add configs/x\nINFO done.yaml")
+    assert str(error).isprintable()

@@ -149,4 +149,4 @@ def test_every_call_is_in_the_journal(vertex: StandIn, container_job: Job) -> No
 def test_a_token_is_granted_to_everybody_and_recorded(vertex: StandIn) -> None:
     reply = vertex.http.post("/token", data={"grant_type": "refresh_token"})
     assert reply.json()["token_type"] == "Bearer"
-    assert vertex.journal("token_request")[-1]["body"] == "grant_type=refresh_token"
+    assert vertex.journal("token_request")[-1]["grant"] == "refresh_token"

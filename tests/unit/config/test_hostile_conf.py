@@ -26,7 +26,7 @@ TYPED = [
     "\x1b[2J\x1b[1;1H", "\u202egnp", "=1+1", "<script>alert(1)</script>", "'; DROP TABLE dag; --", "a" * 5000,
 ]  # fmt: skip
 HOSTILE = st.sampled_from(TYPED) | st.text(min_size=1)
-FAST = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FAST = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def planned(**conf: Any) -> RunPlan:
