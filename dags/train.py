@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow.sdk import DAG, Asset, TaskGroup
+from airflow.sdk import DAG, Asset, TaskGroup, get_parsing_context
 
 from trainops.config.experiment import Experiment, experiment_names, load_experiment
 from trainops.dag_kit import tasks
@@ -76,7 +76,10 @@ def broken_dag(name: str, error: ConfigError) -> DAG:
     return dag
 
 
+wanted = get_parsing_context().dag_id  # a task's process needs its own DAG alone; None in the DAG processor
 for experiment_name in experiment_names():
+    if wanted not in {None, f"train_{experiment_name}"}:
+        continue
     try:
         globals()[f"train_{experiment_name}"] = train_dag(experiment_name, load_experiment(experiment_name))
     except ConfigError as problem:

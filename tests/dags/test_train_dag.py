@@ -36,8 +36,8 @@ print(json.dumps({
 
 
 @pytest.fixture(scope="module")
-def dags(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The DAGs of four experiments: the demo's, one that needs approval, one without a schedule, a broken one."""
+def configs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four experiments: the demo's, one that needs approval, one without a schedule, a broken one."""
     folder = tmp_path_factory.mktemp("configs")
     source = ROOT / "include" / "configs"
     for name in ("experiments", "datasets", "environments"):
@@ -50,12 +50,27 @@ def dags(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     (folder / "experiments" / "approved.yaml").write_text(yaml.safe_dump(approved, default_flow_style=False))
     (folder / "experiments" / "by_hand.yaml").write_text(yaml.safe_dump({**demo, "schedule": None}))
     (folder / "experiments" / "Broken-Name.yaml").write_text("description: [\n")
-    environment = os.environ | {"TRAINOPS_CONFIGS": str(folder), "AIRFLOW_HOME": str(tmp_path_factory.mktemp("home"))}
+    return folder
+
+
+def loaded(configs: Path, home: Path, **variables: str) -> dict[str, Any]:
+    """What a process that parses `train.py` finds, by DAG id."""
+    environment = os.environ | {"TRAINOPS_CONFIGS": str(configs), "AIRFLOW_HOME": str(home)} | variables
     command = [sys.executable, "-c", SCRIPT, str(ROOT / "plugins"), str(ROOT / "dags")]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
+
+
+@pytest.fixture(scope="module")
+def dags(configs: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return loaded(configs, tmp_path_factory.mktemp("home"))
+
+
+@pytest.mark.parametrize("dag_id", ["train_by_hand", "train_Broken-Name"])
+def test_the_process_of_a_task_builds_its_own_dag_alone(configs: Path, tmp_path: Path, dag_id: str) -> None:
+    assert list(loaded(configs, tmp_path, _AIRFLOW_PARSING_CONTEXT_DAG_ID=dag_id)) == [dag_id]
 
 
 def test_there_is_one_dag_per_file_and_a_broken_one_has_one_task_that_tells(dags: dict[str, Any]) -> None:
