@@ -48,7 +48,7 @@ def config_file(kind: str, name: str, *, source: str = "", key: str = "") -> Pat
     :raises ConfigError: there is no such file; names those that there are.
     """
     path = configs_folder() / kind / f"{name}.yaml"
-    if Path(name).name == name and path.is_file():
+    if name in config_names(kind):  # never ask the file system for what a user typed
         return path
     what = kind.removesuffix("s")
     raise ConfigError(

@@ -44,7 +44,8 @@ def test_a_second_up_finds_everything_running(cloud: Cloud) -> None:
 
 def test_both_buckets_exist(cloud: Cloud) -> None:
     answer = httpx.get(f"{cloud.endpoints['storage']}/storage/v1/b").json()
-    assert {item["name"] for item in answer["items"]} >= {"local-llm-work", "local-llm-models"}  # other tests add theirs
+    there = {item["name"] for item in answer["items"]}
+    assert there >= {"local-llm-work", "local-llm-models"}  # other tests add theirs
 
 
 def test_nothing_listens_on_any_interface_but_loopback(cloud: Cloud) -> None:

@@ -39,6 +39,11 @@ def refused(**conf: Any) -> str:
     return str(caught.value)
 
 
+def test_a_name_that_no_file_can_have_is_refused_like_any_other(configs: Path) -> None:
+    for typed in ("a" * 5000, "a\0b", "../datasets/stdlib"):
+        assert "no such dataset" in refused(dataset=typed)
+
+
 @FAST
 @given(st.sampled_from(["dataset", "accelerator_type", "machine_type", "region", "data_date", "promote"]), HOSTILE)
 def test_a_key_that_names_something_takes_only_what_there_is_and_quotes_the_rest(
