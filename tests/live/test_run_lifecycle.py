@@ -64,6 +64,7 @@ def test_the_sensor_gives_the_same_verdict_in_all_its_modes(cloud: Cloud) -> Non
 
 
 @pytest.mark.case("C020")
+@pytest.mark.full  # all components at once are killed in test_supervision
 def test_killing_scheduler_triggerer_and_api_server_in_the_middle_leaves_one_job_and_a_green_run(cloud: Cloud) -> None:
     dag = cloud.add_experiment("killed", training=SLOW)
     (cloud.home.dags / "train.py").touch()
