@@ -46,6 +46,21 @@ def task_key(context: Context) -> dict[str, Any]:
     }
 
 
+def state_of(key: dict[str, Any]) -> str | None:
+    """What Airflow says of the task's state now; None of a task that is to run again.
+
+    :param key: as `task_key` gives it.
+    """
+    from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
+
+    states = RuntimeTaskInstance.get_task_states(
+        dag_id=key["dag_id"], task_ids=[key["task_id"]], run_ids=[key["run_id"]], map_index=key["map_index"]
+    )
+    name = key["task_id"] if key["map_index"] < 0 else f"{key['task_id']}_{key['map_index']}"
+    state = states.get(key["run_id"], {}).get(name)
+    return None if state is None else str(getattr(state, "value", state))
+
+
 def failure(record: Record, error: RunError) -> Exception:
     """The exception to raise: one that Airflow does not retry when a retry cannot help."""
     from trainops.steps.run_verdict import retry_helps

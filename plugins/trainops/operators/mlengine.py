@@ -13,7 +13,7 @@ from airflow.sdk.log import mask_secret
 
 from trainops import naming
 from trainops.errors import CapacityError, ConfigError, ServiceError, TrainopsError
-from trainops.hooks.task import failure, refused, take_over, task_key, try_of
+from trainops.hooks.task import failure, refused, state_of, take_over, task_key, try_of
 from trainops.hooks.unfollowed import error_of_event, unfollowed
 from trainops.links.vertex import VertexJobLink, job_url, log_url
 from trainops.operators.training_fields import FIELDS, TrainingArguments, merged_training_input
@@ -274,13 +274,7 @@ class MLEngineStartTrainingJobOperator(TrainingArguments):
                 self._leave(context, watch)
 
     def _leave(self, context: Context, watch: Watch) -> None:
-        from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
-
-        key = task_key(context)
-        states = RuntimeTaskInstance.get_task_states(
-            dag_id=key["dag_id"], task_ids=[key["task_id"]], run_ids=[key["run_id"]], map_index=key["map_index"]
-        )
-        state = next(iter(states.get(key["run_id"], {}).values()), None)
+        state = state_of(task_key(context))
         if self.cancel_on_kill and state in {"failed", "skipped", "success"}:
             why = f"{self.task_id} was marked {state} while its job was waited for"
             watch.run.cancel(why, watch.run.store.load().generation)

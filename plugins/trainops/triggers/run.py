@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from trainops.errors import TrainopsError
+from trainops.hooks.task import state_of
 from trainops.hooks.unfollowed import error_event
 
 if TYPE_CHECKING:
@@ -209,15 +210,7 @@ class RunTrigger(BaseTrigger):
         watch.forget()
 
     def _task_state(self) -> str | None:
-        from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
-
-        key = self.task_key
-        states = RuntimeTaskInstance.get_task_states(
-            dag_id=key["dag_id"], task_ids=[key["task_id"]], run_ids=[key["run_id"]], map_index=key["map_index"]
-        )
-        name = key["task_id"] if key["map_index"] < 0 else f"{key['task_id']}_{key['map_index']}"
-        state = states.get(key["run_id"], {}).get(name)
-        return None if state is None else str(getattr(state, "value", state))
+        return state_of(self.task_key)
 
     def _cancel_if_abandoned(self, state: str | None) -> None:
         watch = self._watch()
