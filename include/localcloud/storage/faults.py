@@ -1,11 +1,24 @@
-"""Faults on demand: the next N requests that match are answered with an error, with or without being carried out."""
+"""Faults on demand: the next N requests that match are answered with an error, held or drawn out."""
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+LONGEST_SKEW = 10 * 365 * 86400.0
+"""Seconds that the clock may be told to be off."""
+
+_WHICH = frozenset({"count", "method", "path", "skip"})
+_GOES_WITH = {
+    "status": _WHICH | {"stored"},
+    "hold": _WHICH | {"stored"},
+    "rewrite_calls": _WHICH,
+    "clock_skew": frozenset[str](),
+}
+"""What a fault does, and the other fields that mean something with it."""
 
 
 class Fault(BaseModel):
@@ -19,6 +32,14 @@ class Fault(BaseModel):
     path: str = Field("", description="regular expression searched in `PATH?QUERY BUCKET/OBJECT`, decoded; empty: any")
     stored: bool = Field(False, description="carry the request out first, then answer the error all the same")
     skip: int = Field(0, ge=0, description="matching requests that pass before it begins")
+    hold: float = Field(
+        0, ge=0, description="seconds that the request is held, `stored` after else before it is carried out; no error"
+    )
+    rewrite_calls: int = Field(0, ge=0, description="calls that a rewrite takes: each but the last answers a token")
+    clock_skew: float = Field(
+        0, ge=-LONGEST_SKEW, le=LONGEST_SKEW,
+        description="seconds that the clock is ahead (negative: behind) in all answers, until it is disarmed",
+    )  # fmt: skip
 
     @field_validator("path")
     @classmethod
@@ -29,9 +50,27 @@ class Fault(BaseModel):
             raise ValueError(f"not a regular expression: {error}") from error
         return value
 
+    @model_validator(mode="after")
+    def _is_one_kind(self) -> Fault:
+        idle = {name for name in ("hold", "rewrite_calls", "clock_skew") if not getattr(self, name)}
+        useless = self.model_fields_set - idle - {self.does} - _GOES_WITH[self.does]
+        if useless:
+            raise ValueError(f"with {self.does} there is no {', '.join(sorted(useless))}")
+        if self.rewrite_calls == 1:
+            raise ValueError("a rewrite takes one call anyhow: rewrite_calls is 2 or more")
+        return self
+
+    @property
+    def does(self) -> str:
+        """The field that says what it does; "status" for an error."""
+        return next((name for name in ("hold", "rewrite_calls", "clock_skew") if getattr(self, name)), "status")
+
 
 @dataclass
-class _Armed:
+class Armed:
+    """A fault that waits for requests."""
+
+    id: str
     fault: Fault
     skip: int
     left: int
@@ -41,24 +80,33 @@ class Faults:
     """The faults that are armed now, in the order they were told."""
 
     def __init__(self) -> None:
-        self._armed: list[_Armed] = []
+        self._ids = itertools.count(1)
+        self._armed: list[Armed] = []
 
-    def arm(self, fault: Fault) -> None:
-        """Let `fault` hit from the next matching request on."""
-        self._armed.append(_Armed(fault, fault.skip, fault.count))
+    def arm(self, fault: Fault) -> str:
+        """Let `fault` hit from the next matching request on, and return its id."""
+        fault_id = str(next(self._ids))
+        self._armed.append(Armed(fault_id, fault, fault.skip, fault.count))
+        return fault_id
 
-    def disarm(self) -> None:
-        """Forget all faults."""
-        self._armed.clear()
+    def disarm(self, fault_id: str | None = None) -> int:
+        """Forget one fault, or all, and return how many."""
+        kept = [armed for armed in self._armed if fault_id not in {None, armed.id}]
+        removed = len(self._armed) - len(kept)
+        self._armed = kept
+        return removed
 
     def pending(self) -> list[dict[str, object]]:
         """Describe the armed faults, with what is left of each."""
-        return [armed.fault.model_dump() | {"left": armed.left} for armed in self._armed]
+        return [{"id": armed.id} | armed.fault.model_dump() | {"left": armed.left} for armed in self._armed]
 
-    def hit(self, method: str, path: str) -> Fault | None:
-        """Return the fault that hits this request, and count it."""
+    def hit(self, method: str, text: str, *, begins_rewrite: bool = False) -> Armed | None:
+        """Return the fault that hits a request, and count it.
+
+        :param text: `PATH?QUERY BUCKET/OBJECT` of it, decoded.
+        """
         for armed in self._armed:
-            if not _matches(armed.fault, method, path):
+            if not _matches(armed.fault, method, text, begins_rewrite=begins_rewrite):
                 continue
             if armed.skip > 0:
                 armed.skip -= 1
@@ -66,8 +114,13 @@ class Faults:
             armed.left -= 1
             if armed.left == 0:
                 self._armed.remove(armed)
-            return armed.fault
+            return armed
         return None
+
+    def skew(self) -> float:
+        """Return the seconds that the clock is ahead, as it was told last."""
+        told = [armed.fault.clock_skew for armed in self._armed if armed.fault.does == "clock_skew"]
+        return told[-1] if told else 0.0
 
 
 def fault_body(status: int) -> dict[str, object]:
@@ -78,5 +131,7 @@ def fault_body(status: int) -> dict[str, object]:
     return {"error": {"code": status, "message": message, "errors": [reason]}}
 
 
-def _matches(fault: Fault, method: str, path: str) -> bool:
-    return fault.method.upper() in {"", method} and re.search(fault.path, path) is not None
+def _matches(fault: Fault, method: str, text: str, *, begins_rewrite: bool) -> bool:
+    if fault.does == "clock_skew" or (fault.does == "rewrite_calls" and not begins_rewrite):
+        return False
+    return fault.method.upper() in {"", method} and re.search(fault.path, text) is not None

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from dataclasses import replace
-from email.utils import formatdate
 from typing import Any
 from urllib.parse import unquote, urlencode
 from weakref import WeakValueDictionary
@@ -17,78 +14,76 @@ from starlette.background import BackgroundTask
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from localcloud.storage.body import once, peek_name, read_all
-from localcloud.storage.faults import Fault, Faults, fault_body
+from localcloud.holds import Holds
+from localcloud.storage.call import Call, understand
+from localcloud.storage.clock import set_clock
+from localcloud.storage.faults import Armed, Fault, Faults, fault_body
 from localcloud.storage.journal import Journal
-from localcloud.storage.names import is_compose, names_of_sources, refusal_of
-from localcloud.storage.operation import (
-    MUTATIONS,
-    Kind,
-    ObjectName,
-    Operation,
-    ends_upload,
-    name_in_metadata,
-    parse_operation,
-)
+from localcloud.storage.operation import MUTATIONS, Kind, ObjectName, ends_upload
 from localcloud.storage.preconditions import NAMES, BadPrecondition, Preconditions, refusal_body
+from localcloud.storage.rewrites import BadToken, Rewrite
 from localcloud.storage.upstream import Upstream, end_to_end
 
 
 class Proxy:
     """Passes the JSON API on to `upstream`, and keeps what it does not."""
 
-    def __init__(self, upstream: Upstream, faults: Faults, journal: Journal) -> None:
+    def __init__(self, upstream: Upstream, faults: Faults, holds: Holds, journal: Journal) -> None:
         self._upstream = upstream
         self._faults = faults
+        self._holds = holds
         self._journal = journal
         self._locks: WeakValueDictionary[ObjectName, asyncio.Lock] = WeakValueDictionary()
 
     async def handle(self, request: Request) -> Response:
-        """Answer one request; an error of the server behind becomes a 503, which clients try again."""
+        """Answer one request, as the faults say."""
         started = time.monotonic()
-        operation, body, others = await _understand(request)
-        path = unquote(_target(request))
-        name = f"{operation.target.bucket}/{operation.target.name}" if operation.target else ""
-        named = [target.name for target in (operation.target, operation.source) if target is not None]
-        refusal = refusal_of(
-            request.method, request.scope["raw_path"].decode("ascii"), request.url.query, named + others
-        )
-        fault = None if refusal else self._faults.hit(request.method, f"{path} {name}")
-        try:
-            if refusal is not None:
-                response: Response = JSONResponse({"error": {"code": 400, "message": refusal}}, 400)
-            else:
-                response = await self._answer(request, operation, body, fault)
-        except BadPrecondition as error:
-            response = JSONResponse({"error": {"code": 400, "message": str(error)}}, 400)
-        except httpx.HTTPError as error:
-            message = f"storage server: {type(error).__name__}: {error}"
-            response = JSONResponse({"error": {"code": 503, "message": message}}, 503)
-        response.headers["date"] = formatdate(usegmt=True)
-        milliseconds = round((time.monotonic() - started) * 1000, 1)
-        entry: dict[str, Any] = {"method": request.method, "path": path, "status": response.status_code}
-        if fault is not None:
-            entry["fault"] = "stored" if fault.stored else "refused"
-        self._journal.add(**entry, object=name, operation=operation.kind, ms=milliseconds)
+        call = await understand(request)
+        refusal = call.refusal
+        armed = None if refusal else self._faults.hit(request.method, call.text, begins_rewrite=call.begins_rewrite)
+        hold = armed if armed is not None and armed.fault.hold else None
+        if hold is not None and not hold.fault.stored:
+            await call.keep_body()
+            await self._hold(hold, call)
+        if refusal is not None:
+            response = _error(400, refusal)
+        else:
+            response = await self._answer(call, armed.fault if armed else None)
+        set_clock(response, self._faults.skew(), resource=call.asks_for_resource)
+        self._write_down(call, response, armed, started)
+        if hold is not None and hold.fault.stored:
+            await self._hold(hold, call)
         return response
 
-    async def _answer(
-        self, request: Request, operation: Operation, body: AsyncIterator[bytes], fault: Fault | None
-    ) -> Response:
-        if fault is not None and not fault.stored:
-            return JSONResponse(fault_body(fault.status), fault.status)
-        response = await self._carry_out(request, operation, body)
-        if fault is None:
-            return response
-        if isinstance(response, StreamingResponse):  # drain, so that the object is stored to its last byte
-            async for _ in response.body_iterator:
-                pass
-        return JSONResponse(fault_body(fault.status), fault.status)
+    def _write_down(self, call: Call, response: Response, armed: Armed | None, started: float) -> None:
+        entry: dict[str, Any] = {"method": call.request.method, "path": unquote(call.target)}
+        entry["status"] = response.status_code
+        if armed is not None:
+            entry |= _mark(armed.fault)
+        milliseconds = round((time.monotonic() - started) * 1000, 1)
+        self._journal.add(**entry, object=call.object, operation=call.operation.kind, ms=milliseconds)
 
-    async def _carry_out(self, request: Request, operation: Operation, body: AsyncIterator[bytes]) -> Response:
-        query = request.url.query
-        wanted, of_source = Preconditions.of_query(query), Preconditions.of_query(query, source=True)
-        lasting = operation.kind is not Kind.RESUMABLE_CHUNK or ends_upload(request.headers.get("content-range"))
+    async def _hold(self, armed: Armed, call: Call) -> None:
+        shown = {"method": call.request.method, "path": unquote(call.target), "object": call.object}
+        await self._holds.hold(armed.id, armed.fault.hold, **shown)
+
+    async def _answer(self, call: Call, fault: Fault | None) -> Response:
+        """Carry out and answer; an error of the server behind is a 503, which clients try again."""
+        wrong = fault is not None and fault.does == "status"
+        if fault is not None and wrong and not fault.stored:
+            return JSONResponse(fault_body(fault.status), fault.status)
+        try:
+            response = await self._carry_out(call, fault)
+        except (BadPrecondition, BadToken) as error:
+            return _error(400, str(error))
+        except httpx.HTTPError as error:
+            return _error(503, f"storage server: {type(error).__name__}: {error}")
+        return JSONResponse(fault_body(fault.status), fault.status) if fault is not None and wrong else response
+
+    async def _carry_out(self, call: Call, fault: Fault | None) -> Response:
+        operation = call.operation
+        wanted, of_source = Preconditions.of_query(call.query), Preconditions.of_query(call.query, source=True)
+        lasting = operation.kind is not Kind.RESUMABLE_CHUNK or ends_upload(call.request.headers.get("content-range"))
         async with AsyncExitStack() as held:
             if operation.target is not None and operation.kind in MUTATIONS and lasting:
                 await held.enter_async_context(self._lock(operation.target))
@@ -97,18 +92,33 @@ class Proxy:
             status = status or await self._refusal(operation.source, of_source, reading=False)
             if status is not None:
                 return _refuse(status)
-            return await self._forward(request, operation, body)
+            rewrite = await self._rewrite(call, fault)
+            if rewrite is not None:
+                return JSONResponse(rewrite.body())
+            # A change is answered when it is stored to its last byte, and the lock held until then.
+            whole = operation.kind in MUTATIONS or fault is not None
+            return await self._forward(call, whole=whole or (self._faults.skew() != 0 and call.asks_for_resource))
+
+    async def _rewrite(self, call: Call, fault: Fault | None) -> Rewrite | None:
+        """How far a rewrite is with this call; None when the call is to be passed on."""
+        source = call.operation.source
+        rewrite = Rewrite.of_query(call.operation, call.query) if call.is_rewrite else None
+        if source is not None and rewrite is None and fault is not None and fault.rewrite_calls:
+            size = await self._upstream.size(source)
+            if size is not None:  # else the server's own 404 says it
+                rewrite = Rewrite.begun(call.operation, size, fault.rewrite_calls)
+        return None if rewrite is None or rewrite.is_last else rewrite.call()
 
     async def _refusal(self, target: ObjectName | None, wanted: Preconditions, *, reading: bool) -> int | None:
         if target is None or not wanted:
             return None
         return wanted.refusal(await self._upstream.version(target), reading=reading)
 
-    async def _forward(self, request: Request, operation: Operation, body: AsyncIterator[bytes]) -> Response:
-        answer = await self._upstream.forward(request.method, _target(request), request.headers.items(), body)
-        if operation.kind in MUTATIONS:  # the whole answer, so that the lock is held until the object is stored
-            content = await answer.aread()
-            await answer.aclose()
+    async def _forward(self, call: Call, *, whole: bool) -> Response:
+        operation = call.operation
+        answer = await self._upstream.forward(call.request.method, call.target, call.request.headers.items(), call.body)
+        if whole:
+            content = b"".join([chunk async for chunk in answer.aiter_raw()])
             response = Response(content, answer.status_code)
         else:
             response = StreamingResponse(
@@ -117,7 +127,7 @@ class Proxy:
         names = end_to_end(answer.headers.multi_items())
         response.raw_headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in names]
         if operation.kind is Kind.RESUMABLE_START and operation.target is not None and "location" in answer.headers:
-            response.headers["location"] = _location(answer.headers["location"], operation.target, request.url.query)
+            response.headers["location"] = _location(answer.headers["location"], operation.target, call.query)
         return response
 
     def _lock(self, target: ObjectName) -> asyncio.Lock:
@@ -127,34 +137,15 @@ class Proxy:
         return lock
 
 
-async def _understand(request: Request) -> tuple[Operation, AsyncIterator[bytes], list[str]]:
-    """Parse the request; the name of an upload is looked for in its body when it is not in the query.
-
-    What the body names beside the target comes as the last part.
-    """
-    raw_path = request.scope["raw_path"].decode("ascii")
-    operation = parse_operation(request.method, raw_path, request.url.query)
-    stream = request.stream()
-    if is_compose(raw_path):
-        sources = await read_all(stream)
-        return operation, once(sources), names_of_sources(sources)
-    if operation.target is None or operation.kind not in {Kind.UPLOAD, Kind.RESUMABLE_START}:
-        return operation, stream, []
-    if operation.target.name and "uploadType=media" in request.url.query:
-        return operation, stream, []
-    if operation.kind is Kind.RESUMABLE_START:
-        metadata = await read_all(stream)
-        name, body = name_in_metadata(metadata), once(metadata)
-    else:
-        name, body = await peek_name(stream)
-    if operation.target.name:  # the query's counts, if both are there
-        return operation, body, [name]
-    return replace(operation, target=replace(operation.target, name=name)), body, []
+def _mark(fault: Fault) -> dict[str, Any]:
+    """How the journal tells of a fault."""
+    if fault.hold:
+        return {"held": True}
+    return {"fault": "rewrite" if fault.rewrite_calls else "stored" if fault.stored else "refused"}
 
 
-def _target(request: Request) -> str:
-    path: str = request.scope["raw_path"].decode("ascii")
-    return f"{path}?{request.url.query}" if request.url.query else path
+def _error(status: int, message: str) -> Response:
+    return JSONResponse({"error": {"code": status, "message": message}}, status)
 
 
 def _location(location: str, target: ObjectName, query: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
+from typing import Any
 from urllib.parse import quote
 
 import httpx
@@ -39,13 +40,20 @@ class Upstream:
 
     async def version(self, target: ObjectName) -> Version | None:
         """Return the live version of an object, None when there is none; raises httpx.HTTPError."""
+        value = await self._resource(target)
+        return None if value is None else Version(int(value["generation"]), int(value.get("metageneration", 1)))
+
+    async def size(self, target: ObjectName) -> int | None:
+        """Return the bytes of an object, None when there is none; raises httpx.HTTPError."""
+        value = await self._resource(target)
+        return None if value is None else int(value["size"])
+
+    async def _resource(self, target: ObjectName) -> Any:
         path = f"/storage/v1/b/{quote(target.bucket, safe='')}/o/{quote(target.name, safe='')}"
         answer = await self._client.get(path)
         if answer.status_code == httpx.codes.NOT_FOUND:
             return None
-        answer.raise_for_status()
-        value = answer.json()
-        return Version(int(value["generation"]), int(value.get("metageneration", 1)))
+        return answer.raise_for_status().json()
 
     async def ensure_bucket(self, name: str) -> None:
         """Create a bucket unless it exists; raises httpx.HTTPError."""

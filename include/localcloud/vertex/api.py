@@ -10,6 +10,7 @@ from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
+from localcloud.holds import Holds
 from localcloud.vertex.custom_jobs import CustomJobs
 from localcloud.vertex.errors import ApiError
 from localcloud.vertex.faults import Faults, KillReplica, SpotLoss, parse_fault
@@ -89,6 +90,22 @@ def add_fault_routes(app: FastAPI, faults: Faults, strikes: Strikes) -> None:
         if not faults.remove(fault_id):
             raise ApiError(404, f"There is no fault {fault_id}.")
         return {"removed": 1}
+
+
+def add_hold_routes(app: FastAPI, holds: Holds) -> None:
+    """Add the calls that are held; all in the event loop, as the gate that holds them."""
+
+    @app.get("/holds")
+    async def held() -> Any:
+        return holds.held()
+
+    @app.delete("/holds")
+    async def release_all() -> Any:
+        return {"released": holds.release()}
+
+    @app.delete("/holds/{fault_id}")
+    async def release(fault_id: str) -> Any:
+        return {"released": holds.release(fault_id)}
 
 
 def add_judge_routes(app: FastAPI, store: Store, journal: Journal, quotas: Quotas) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 
 def now() -> str:
@@ -13,6 +13,11 @@ def now() -> str:
 def from_seconds(seconds: float) -> str:
     """Return the RFC 3339 form of seconds since 1970."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def moved(text: str, seconds: float) -> str:
+    """Return a time that this module wrote, so many seconds later."""
+    return (parse(text) + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def parse(text: str) -> datetime:

@@ -10,6 +10,7 @@ from localcloud.vertex import clock
 from localcloud.vertex.defaults import with_defaults
 from localcloud.vertex.engine import Engine
 from localcloud.vertex.errors import ApiError
+from localcloud.vertex.faults import Faults
 from localcloud.vertex.filters import parse_filter
 from localcloud.vertex.lifecycle import Lifecycle
 from localcloud.vertex.paging import decode_place, encode_place, page_size
@@ -26,16 +27,18 @@ _FIELDS = {
     "createTime": "createTime",
     "create_time": "createTime",
 }
+_TIMES = ("createTime", "startTime", "endTime", "updateTime")
 _OPERATION_TYPE = "type.googleapis.com/google.cloud.aiplatform.v1.DeleteOperationMetadata"
 
 
 class CustomJobs:
     """Create, get, list, cancel, delete; every method raises ApiError as Vertex answers."""
 
-    def __init__(self, store: Store, lifecycle: Lifecycle, engine: Engine, project_number: str) -> None:
+    def __init__(self, store: Store, lifecycle: Lifecycle, engine: Engine, faults: Faults, project_number: str) -> None:
         self._store = store
         self._lifecycle = lifecycle
         self._engine = engine
+        self._faults = faults
         self._number = project_number
 
     def create(self, project: str, location: str, body: Any) -> dict[str, Any]:
@@ -50,14 +53,14 @@ class CustomJobs:
         record = JobRecord(job_id=job_id, project=project, location=location, job=job)
         with self._store.lock:
             self._lifecycle.set_state(record, QUEUED)
-            reply = dict(record.job)
+            reply = self._shown(record)
         self._engine.wake()
         return reply
 
     def get(self, project: str, location: str, job_id: str) -> dict[str, Any]:
         """Return a job."""
         with self._store.lock:
-            return dict(self._find(project, location, job_id).job)
+            return self._shown(self._find(project, location, job_id))
 
     def list(self, project: str, location: str, query: Mapping[str, str]) -> dict[str, Any]:
         """Return a page of jobs, the newest first: filter, pageSize, pageToken, readMask."""
@@ -67,9 +70,11 @@ class CustomJobs:
         with self._store.lock:
             records = sorted(self._store.all(), key=created, reverse=True)
             found = [record for record in records if self._is_in(record, project, location)]
-            found = [record for record in found if wanted.accepts(partial(_look_up, record.job))]
+            found = [record for record in found if wanted.accepts(partial(_look_up, self._shown(record)))]
             found = [record for record in found if before is None or created(record) < before]
-            page = [_masked(record.job, query.get("readMask") or query.get("read_mask")) for record in found[:size]]
+            page = [
+                _masked(self._shown(record), query.get("readMask") or query.get("read_mask")) for record in found[:size]
+            ]
         reply: dict[str, Any] = {"customJobs": page} if page else {}
         if len(found) > size:
             reply["nextPageToken"] = encode_place(created(found[size - 1]))
@@ -91,7 +96,10 @@ class CustomJobs:
                 raise ApiError(400, f"{text} Cancel it first.", name="FAILED_PRECONDITION")
             record.deleted = True
             self._store.save(record)
-            operation = _deletion(f"projects/{self._number}/locations/{location}/operations/{new_id()}")
+            operation = _deletion(
+                f"projects/{self._number}/locations/{location}/operations/{new_id()}",
+                clock.moved(clock.now(), self._faults.skew()),
+            )
             self._store.save_operation(operation)
         return operation
 
@@ -101,6 +109,11 @@ class CustomJobs:
         if operation is None:
             raise ApiError(404, f"The operation {operation_id} was not found.")
         return operation
+
+    def _shown(self, record: JobRecord) -> dict[str, Any]:
+        """The job with its times by the clock that is told; what is kept stays true."""
+        skew = self._faults.skew()
+        return record.job | {name: clock.moved(record.job[name], skew) for name in _TIMES if name in record.job}
 
     def _find(self, project: str, location: str, job_id: str) -> JobRecord:
         record = self._store.find(job_id)
@@ -126,8 +139,7 @@ def _masked(job: dict[str, Any], mask: str | None) -> dict[str, Any]:
     return {key: value for key, value in job.items() if key.lower() in names}
 
 
-def _deletion(name: str) -> dict[str, Any]:
-    now = clock.now()
+def _deletion(name: str, now: str) -> dict[str, Any]:
     return {
         "name": name,
         "metadata": {"@type": _OPERATION_TYPE, "genericMetadata": {"createTime": now, "updateTime": now}},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import threading
 from typing import Annotated, Any, Literal
 
@@ -23,6 +24,9 @@ def _one_of(*allowed: str) -> AfterValidator:
 
     return AfterValidator(check)
 
+
+LONGEST_SKEW = 10 * 365 * 86400.0
+"""Seconds that a clock may be told to be off."""
 
 Method = Annotated[str, _one_of("*", *METHODS)]
 Accelerator = Annotated[str, _one_of("*", *enum_names("AcceleratorType")[1:])]
@@ -59,6 +63,36 @@ class Delay(_Fault):
     kind: Literal["delay"]
     method: Method = "*"
     seconds: float = Field(gt=0)
+
+
+def _pattern(value: str) -> str:
+    try:
+        re.compile(value)
+    except re.error as error:
+        raise ValueError(f"not a regular expression: {error}") from error
+    return value
+
+
+class Hold(_Fault):
+    """Holds calls of a method until they are released, so that a test acts between two side effects."""
+
+    kind: Literal["hold"]
+    method: Method = "*"
+    matching: Annotated[str, AfterValidator(_pattern)] = ""
+    """Regular expression searched in `PATH?QUERY BODY`, the query decoded; empty: every call of the method."""
+    stored: bool = True
+    """Do what the call asks and withhold the reply; False: wait first, then do it, even when the client is gone."""
+    seconds: float = Field(default=30, gt=0)
+    """Released after so long, if not by hand."""
+
+
+class ClockSkew(_Fault):
+    """Lets all times of jobs and log lines that are told, also those of the past, be off while it stands."""
+
+    kind: Literal["clock_skew"]
+    seconds: float = Field(allow_inf_nan=False, ge=-LONGEST_SKEW, le=LONGEST_SKEW)
+    """How far the clock is ahead; negative: behind."""
+    count: None = None
 
 
 class TokenFailure(_Fault):
@@ -125,7 +159,7 @@ class KillReplica(BaseModel):
     signal: int = Field(default=9, ge=1, le=31)
 
 
-Standing = Answer | DropReply | Delay | Stockout | JobError | FailedJob | SlowCancel | TokenFailure
+Standing = Answer | DropReply | Delay | Hold | ClockSkew | Stockout | JobError | FailedJob | SlowCancel | TokenFailure
 Fault = Annotated[Standing | SpotLoss | KillReplica, Field(discriminator="kind")]
 _ADAPTER: TypeAdapter[Standing | SpotLoss | KillReplica] = TypeAdapter(Fault)
 
@@ -181,6 +215,24 @@ class Faults:
         """Return the seconds that a call has to wait."""
         found = self._take(lambda fault: isinstance(fault, Delay) and fault.method in {"*", method})
         return found.seconds if isinstance(found, Delay) else 0.0
+
+    def take_hold(self, method: str, call: str) -> tuple[str, Hold] | None:
+        """Use up one hold for a call, if one stands, and return its id with it.
+
+        :param call: `PATH?QUERY BODY`.
+        """
+        with self._lock:
+            for fault_id, fault in self._standing.items():
+                if isinstance(fault, Hold) and fault.method in {"*", method} and re.search(fault.matching, call):
+                    self._use_up(fault_id, fault)
+                    return fault_id, fault
+        return None
+
+    def skew(self) -> float:
+        """Return the seconds that the clock is ahead, as it was told last."""
+        with self._lock:
+            told = [fault.seconds for fault in self._standing.values() if isinstance(fault, ClockSkew)]
+        return told[-1] if told else 0.0
 
     def take_stockout(self, region: str, accelerators: set[str]) -> Stockout | None:
         """Use up one stockout for a try to provision, if one stands."""

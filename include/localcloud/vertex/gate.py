@@ -7,7 +7,9 @@ import json
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
+from urllib.parse import unquote
 
+from localcloud.holds import Holds
 from localcloud.vertex import clock
 from localcloud.vertex.errors import ApiError
 from localcloud.vertex.faults import Answer, Faults
@@ -21,38 +23,76 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-_CONTROL = ("/healthz", "/journal", "/faults", "/quotas")
+_CONTROL = ("/healthz", "/journal", "/faults", "/holds", "/quotas")
 
 
 class Gate:
     """An ASGI application around another."""
 
-    def __init__(self, application: Application, journal: Journal, faults: Faults) -> None:
+    def __init__(self, application: Application, journal: Journal, faults: Faults, holds: Holds) -> None:
         self._application = application
         self._journal = journal
         self._faults = faults
+        self._holds = holds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
         if scope["type"] != "http" or scope["path"].startswith(_CONTROL):
             await self._application(scope, receive, send)
             return
+        body = await _read(receive)
+        if body is not None:  # else the client went away before it had asked
+            await self._handle(scope, body, send)
+
+    async def _handle(self, scope: Scope, body: bytes, send: Send) -> None:
         began, arrived = time.monotonic(), clock.now()
         method, job = method_of(scope["method"], scope["path"])
         await asyncio.sleep(self._faults.take_delay(method))
+        fault_id, hold = self._faults.take_hold(method, _text(scope, body)) or ("", None)
+        shown = {"method": method, "path": scope["path"], "job": job}
+        if hold is not None and not hold.stored:
+            await self._holds.hold(fault_id, hold.seconds, **shown)
         answer = self._faults.take_answer(method)
         drop = None if answer else self._faults.take_drop(method)
-        messages = _refusal(answer) if answer else await _collect(self._application, scope, receive)
+        messages = _refusal(answer) if answer else await _collect(self._application, scope, _replay(body))
         fate = "fault" if answer else "dropped" if drop else "sent"
         # Before the reply, so that whoever has it finds the call in the journal.
         took = round((time.monotonic() - began) * 1000, 1)
         call = {"method": method, "job": job, "status": messages[0]["status"], "reply": fate, "milliseconds": took}
-        self._journal.add("call", time=arrived, **call, **_request(scope))
+        self._journal.add("call", time=arrived, **call, **({"held": True} if hold else {}), **_request(scope))
+        if hold is not None and hold.stored:
+            await self._holds.hold(fault_id, hold.seconds, **shown)
         if drop is not None and drop.status is None:
             await _break_connection(send)
             return
         for message in messages if drop is None else _error(drop.status or 0, "The service is currently unavailable."):
             await send(message)
+
+
+async def _read(receive: Receive) -> bytes | None:
+    """Read the whole body; None when the client went away before its end."""
+    parts: list[bytes] = []
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        parts.append(message.get("body", b""))
+        if not message.get("more_body", False):
+            return b"".join(parts)
+
+
+def _replay(body: bytes) -> Receive:
+    """Give the application a body that was read; it never learns that the client went away meanwhile."""
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return receive
+
+
+def _text(scope: Scope, body: bytes) -> str:
+    query = unquote(scope["query_string"].decode())
+    return f"{scope['path']}{'?' if query else ''}{query} {body.decode(errors='replace')}"
 
 
 def _request(scope: Scope) -> dict[str, str]:

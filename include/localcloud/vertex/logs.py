@@ -12,6 +12,7 @@ from typing import Any
 
 from localcloud.vertex import clock
 from localcloud.vertex.errors import ApiError
+from localcloud.vertex.faults import Faults
 from localcloud.vertex.filters import UNKNOWN, Filter, parse_filter
 from localcloud.vertex.paging import decode_place, encode_place, page_size
 from localcloud.vertex.records import JobRecord
@@ -35,8 +36,9 @@ Entry = dict[str, Any]
 class Logs:
     """All log lines of a store's jobs; files are read on from where the last call stopped."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, faults: Faults) -> None:
         self._store = store
+        self._faults = faults
         self._files: dict[Path, _LogFile] = {}
         self._lock = threading.Lock()
 
@@ -73,10 +75,11 @@ class Logs:
         projects = {name.removeprefix("projects/") for name in body.get("resourceNames", [])}
         with self._store.lock:
             records = [one for one in self._store.all(deleted=True) if not projects or _projects(one) & projects]
+        skew = self._faults.skew()
         for record in records:
             for task, path in self._log_paths(record, wanted):
                 lines = self._lines(path)
-                entries = (_entry(record, task, path, number, line) for number, line in enumerate(lines))
+                entries = (_entry(record, task, path, number, line, skew) for number, line in enumerate(lines))
                 yield from (entry for entry in entries if wanted.accepts(partial(_look_up, entry)))
 
     def _log_paths(self, record: JobRecord, wanted: Filter) -> Iterator[tuple[str, Path]]:
@@ -113,8 +116,8 @@ class _LogFile:
         return list(self._lines)
 
 
-def _entry(record: JobRecord, task: str, path: Path, number: int, line: dict[str, Any]) -> Entry:
-    timestamp = clock.from_seconds(line["t"])
+def _entry(record: JobRecord, task: str, path: Path, number: int, line: dict[str, Any], skew: float) -> Entry:
+    timestamp = clock.from_seconds(line["t"] + skew)
     entry = {
         "logName": f"projects/{record.project}/logs/{task}",
         "insertId": f"{record.job_id}-{path.parent.parent.name}-{path.parent.name}-{number:09d}",

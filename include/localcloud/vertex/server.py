@@ -9,6 +9,7 @@ from typing import IO
 import uvicorn
 from fastapi import FastAPI
 
+from localcloud.holds import Holds
 from localcloud.vertex import api
 from localcloud.vertex.custom_jobs import CustomJobs
 from localcloud.vertex.engine import Engine
@@ -52,20 +53,22 @@ def serve(options: Options, port: int) -> None:
 
 def build(options: Options) -> tuple[Gate, Engine]:
     """Return the application and the engine that drives its jobs, not started."""
-    store, journal, faults = Store(options.state), Journal(options.state), Faults()
-    logs, quotas = Logs(store), Quotas(options.quota_file)
+    store, journal = Store(options.state), Journal(options.state)
+    faults, holds = Faults(), Holds()
+    logs, quotas = Logs(store, faults), Quotas(options.quota_file)
     replicas = Replicas(options, store, journal)
     lifecycle = Lifecycle(store, journal, logs, replicas, quotas, faults)
     engine = Engine(store, lifecycle, replicas)
-    jobs = CustomJobs(store, lifecycle, engine, options.project_number)
+    jobs = CustomJobs(store, lifecycle, engine, faults, options.project_number)
     app = FastAPI(title="Vertex AI on the loopback", docs_url=None, redoc_url=None, openapi_url=None)
     api.add_vertex_routes(app, jobs)
     api.add_other_google_routes(app, logs)
     add_token_routes(app, journal, faults)
     api.add_fault_routes(app, faults, Strikes(store, lifecycle, replicas))
+    api.add_hold_routes(app, holds)
     api.add_judge_routes(app, store, journal, quotas)
     api.add_error_handlers(app)
-    return Gate(app, journal, faults), engine
+    return Gate(app, journal, faults, holds), engine
 
 
 def _lock(options: Options) -> IO[str]:

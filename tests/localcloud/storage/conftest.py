@@ -28,7 +28,7 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             storage_command(port, server_port, folder / "journal.jsonl"), environment, folder, folder / "proxy.log"
         ),
     ]
-    client = httpx.Client(transport=httpx.HTTPTransport(retries=50), trust_env=False)
+    client = httpx.Client(trust_env=False)
     try:
         for _ in range(200):
             try:

@@ -20,7 +20,22 @@ def test_a_fault_leaves_other_requests_alone_and_lets_the_first_ones_pass() -> N
     assert [faults.hit("GET", "/x") is not None for _ in range(3)] == [False, True, False]
 
 
-@pytest.mark.parametrize("order", [{"status": 200}, {"count": 0}, {"path": "("}, {"unknown": 1}])
+MEANINGLESS: list[dict[str, object]] = [
+    {"status": 200},
+    {"count": 0},
+    {"path": "("},
+    {"unknown": 1},
+    {"hold": -1},
+    {"hold": 5, "status": 503},
+    {"hold": 5, "rewrite_calls": 2},
+    {"rewrite_calls": 1},
+    {"rewrite_calls": 2, "stored": True},
+    {"clock_skew": 5, "path": "ledger"},
+    {"clock_skew": 1e12},
+]
+
+
+@pytest.mark.parametrize("order", MEANINGLESS)
 def test_an_order_that_means_nothing_is_refused(order: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         Fault.model_validate(order)
