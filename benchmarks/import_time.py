@@ -2,15 +2,17 @@
 
 The DAG processor pays this at every parse and a task at every try. CPU time rather than wall time, so that a busy
 machine changes little; each is the least of several fresh interpreters, so that cold caches change nothing.
-`python -m benchmarks.import_time [REPEATS]`.
+`python -m benchmarks.import_time [REPEATS] [--output text|json]`.
 """
 
+import argparse
 import json
 import os
+import platform
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from benchmarks.local_services import ROOT, with_bytecode
@@ -49,12 +51,23 @@ class Cost:
     heavy: list[str]
 
 
-def main(repeats: int) -> int:
+def main(arguments: argparse.Namespace) -> int:
     """Print the table; answers 1 when there are no DAG files to measure. A slow one is said, not failed."""
-    files = sorted((ROOT / "dags").glob("*.py"))
+    files, load = sorted((ROOT / "dags").glob("*.py")), os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as folder:
-        peer = measure(PEER, repeats, Path(folder))
-        costs = {file.name: measure(import_of(file), repeats, Path(folder)) for file in files}
+        peer = measure(PEER, arguments.repeats, Path(folder))
+        costs = {file.name: measure(import_of(file), arguments.repeats, Path(folder)) for file in files}
+    if arguments.output == "json":
+        machine = {"cores": os.cpu_count(), "python": platform.python_version(), "load_before": round(load, 1)}
+        figures = {"provider": asdict(peer)} | {f"dags/{name}": asdict(cost) for name, cost in costs.items()}
+        print(json.dumps({"machine": machine, "arguments": vars(arguments), "figures": figures}, indent=1))
+    else:
+        print_table(peer, costs, arguments.repeats)
+    return 0 if costs else 1
+
+
+def print_table(peer: Cost, costs: dict[str, Cost], repeats: int) -> None:
+    """Print a line for each file, and which of them are slow."""
     print(f"CPU seconds over `import airflow.sdk` ({peer.floor:.2f} s), least of {repeats}")
     print(f"{'imported':<36}{'seconds':>9}{'ratio':>9}  heavy modules")
     print_row("CreateCustomJobOperator (provider)", peer, peer)
@@ -62,7 +75,6 @@ def main(repeats: int) -> int:
         print_row(f"dags/{name}", cost, peer)
     slow = [name for name, cost in costs.items() if cost.over > LIMIT_SECONDS]
     print(f"limit {LIMIT_SECONDS} s: " + (f"exceeded by {', '.join(slow)}" if slow else f"kept by {len(costs)} files"))
-    return 0 if costs else 1
 
 
 def measure(code: str, repeats: int, folder: Path) -> Cost:
@@ -102,5 +114,13 @@ def print_row(name: str, cost: Cost, peer: Cost) -> None:
     print(f"{name:<36}{cost.over:>9.2f}{ratio:>9}  {', '.join(cost.heavy) or 'none'}")
 
 
+def parse() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("repeats", type=int, nargs="?", default=3, help="interpreters for each file (default 3)")
+    parser.add_argument("--output", choices=["text", "json"], default="text")
+    return parser.parse_args()
+
+
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 3))
+    sys.exit(main(parse()))

@@ -28,6 +28,9 @@ from localcloud.vertex.filters import parse_filter
 
 PROJECT_NUMBER = "100000000001"
 FIELDS = ("state", "displayName", "createTime", "labels.")
+PAGE_SIZE = 100
+"""The most jobs a page, whatever is asked for."""
+
 LINE_SECONDS = 10.0
 """Between two lines that a running job prints; never so while the server was not told of a time line."""
 
@@ -77,17 +80,19 @@ class Jobs:
         self.of_key.setdefault(job.labels.get("job-key", ""), []).append(job)
         return job.shown()
 
-    def page(self, text: str, size: int, token: str) -> Json:
-        """A page of the list, newest first; `token` is how many were shown."""
+    def page(self, text: str, size: int, token: str, mask: str) -> Json:
+        """A page of the list, newest first; `token` is how many were shown, `mask` the fields of each that are."""
         wanted = parse_filter(text, FIELDS)
-        key = re.search(r'labels\.job-key="([^"]*)"', text)  # an index, as a database has
-        among = self.of_key.get(key[1], []) if key else list(self.of_number.values())
+        keys = re.findall(r'labels\.job-key="([^"]*)"', text)  # an index, as a database has
+        among = [job for key in keys for job in self.of_key.get(key, [])] if keys else list(self.of_number.values())
         shown = (job.shown() for job in reversed(among))
         skipped = int(token or 0)
         matching = (job for job in shown if wanted.accepts(partial(look_up, job)))
         found = list(itertools.islice(matching, skipped, skipped + size + 1))
         more = {"nextPageToken": str(skipped + size)} if len(found) > size else {}
-        return {"customJobs": found[:size], **more}
+        fields = mask.split(",") if mask else None
+        jobs = [{key: value for key, value in job.items() if fields is None or key in fields} for job in found[:size]]
+        return {"customJobs": jobs, **more}
 
     def entries(self, body: Json) -> Json:
         """A page of lines of the jobs that the filter names, oldest first; `pageToken` is how many were shown."""
@@ -117,7 +122,8 @@ def application(jobs: Jobs) -> Starlette:
     async def page(request: Request) -> JSONResponse:
         jobs.calls["customJobs.list"] += 1
         asked = request.query_params
-        return JSONResponse(jobs.page(asked.get("filter", ""), int(asked["pageSize"]), asked.get("pageToken", "")))
+        text, size = asked.get("filter", ""), min(int(asked["pageSize"]), PAGE_SIZE)
+        return JSONResponse(jobs.page(text, size, asked.get("pageToken", ""), asked.get("readMask", "")))
 
     async def entries(request: Request) -> JSONResponse:
         jobs.calls["entries.list"] += 1

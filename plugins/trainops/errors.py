@@ -3,10 +3,10 @@
 TrainopsError
 ├── ConfigError            the user's input is refused: never retried, exit code 2
 ├── ServiceError           a Google service answered with an error
-│   ├── TransientError     429 on reads, 5xx, lost connection, token refresh: ask again
+│   ├── TransientError     408, 409 ABORTED, 429 on reads, 499, 5xx, lost connection, token refresh: ask again
 │   ├── AccessError        401, 403, a token that is refused for good: somebody must grant something
 │   ├── NotFoundError      404
-│   ├── RequestRefused     400 and other 4xx: the request itself is wrong, never retried
+│   ├── RequestRefused     400, other 4xx, 501: the request itself is wrong, never retried
 │   └── WriteConflict      412: the object changed since it was read
 ├── IntegrityError         an object of ours is corrupt or belongs to somebody else: left alone
 └── RunError               a run ended without what it was for
@@ -128,7 +128,7 @@ class ServiceError(TrainopsError):
 
 
 class TransientError(ServiceError):
-    """Asking again may help: 429 on reads, 500, 502, 503, 504, a lost connection, a failed token refresh."""
+    """Asking again may help: 429 on reads, 409 ABORTED, 499, 5xx but 501, a lost connection, a failed token refresh."""
 
 
 class AccessError(ServiceError):
@@ -140,7 +140,7 @@ class NotFoundError(ServiceError):
 
 
 class RequestRefused(ServiceError):
-    """400 and other 4xx: sending the same request again cannot help."""
+    """400, 409 ALREADY_EXISTS, 501 and others: sending the same request again cannot help."""
 
 
 class WriteConflict(ServiceError):

@@ -23,7 +23,10 @@ def test_what_is_written_is_read_with_its_generation_and_time(storage: Storage, 
     blob = storage.read_bytes(uri)
     assert blob is not None
     assert (blob.data, blob.generation) == (b"\x00\xff", generation)
-    assert abs(blob.updated - datetime.now(UTC)) < timedelta(minutes=1)
+    info = storage.info(uri)
+    assert info is not None
+    assert info.generation == generation
+    assert abs(info.updated - datetime.now(UTC)) < timedelta(minutes=1)
 
 
 def test_a_missing_object_reads_as_none(storage: Storage, settings: Settings) -> None:

@@ -12,7 +12,7 @@ from airflow.sdk import get_current_context, task
 from airflow.sdk.exceptions import AirflowSkipException
 
 from trainops.dag_kit.task_errors import final_errors_fail
-from trainops.errors import ConfigError
+from trainops.errors import ConfigError, TransientError
 
 log = logging.getLogger(__name__)
 
@@ -166,11 +166,15 @@ def report_broken_experiment(message: str) -> None:
 @task(multiple_outputs=False)
 @final_errors_fail
 def end_abandoned_runs() -> Json:
-    """End what nobody follows any more, and free what it held."""
+    """End what nobody follows any more, and free what it held; fail when something may be left."""
     from trainops.hooks.trainops import TrainopsHook
     from trainops.steps.housekeeping import end_abandoned
 
-    return end_abandoned(TrainopsHook().services(), dag_run_state, say=_say)
+    told = end_abandoned(TrainopsHook().services(), dag_run_state, say=_say)
+    left = [*told["failed"], *told["unseen"]]
+    if left:
+        raise TransientError(f"not ended, or not looked at: {', '.join(left)}; the log says why, the next try goes on")
+    return told
 
 
 def dag_run_state(dag_id: str, run_id: str) -> str | None:

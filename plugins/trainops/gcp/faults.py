@@ -20,13 +20,29 @@ from trainops.gcp.token_faults import token_error
 Translator = Callable[[BaseException, str], ServiceError | None]
 """Turns an exception of a client library into one of ours; None when it does not know it."""
 
-_TRANSIENT = {408, 425, 429}
+_TRANSIENT = {408, 425, 429, 499}
+"""Beside the 5xx: too late, too early, too many, and CANCELLED. Nobody here cancels a call, so something on the way
+did, and it is not known whether it was carried out."""
+
+_NOT_IMPLEMENTED = 501
+"""UNIMPLEMENTED, the one 5xx that is an answer for good."""
+
+_ABORTED = "ABORTED"
+"""The google.rpc.Code of a 409 that asks to be tried again; the other one, ALREADY_EXISTS, is an answer for good."""
+
 _LONGEST_TEXT = 2000
 
 
-def service_error(status: int, message: str) -> ServiceError:
-    """Return the error that an HTTP status stands for; 429 is transient here, `Vertex.create` makes more of it."""
-    if status in _TRANSIENT or status >= 500:
+def service_error(status: int, message: str, code: str = "") -> ServiceError:
+    """Return the error that a refusal stands for; 429 is transient here, `Vertex.create` makes more of it.
+
+    :param status: of HTTP.
+    :param code: name of its google.rpc.Code, where the reply tells one. What they mean and which status they come with:
+        https://github.com/googleapis/googleapis/blob/master/google/rpc/code.proto
+    """
+    if status in _TRANSIENT or (status >= 500 and status != _NOT_IMPLEMENTED):
+        return TransientError(message, status=status)
+    if status == 409 and code == _ABORTED:
         return TransientError(message, status=status)
     if status in {401, 403}:
         return AccessError(message, status=status)
@@ -44,6 +60,14 @@ def reply_text(response: Any) -> str:
     except (ValueError, KeyError, TypeError):
         message = response.text or response.reason or ""
     return str(message).strip()[:_LONGEST_TEXT]
+
+
+def reply_code(response: Any) -> str:
+    """Return the name of the google.rpc.Code in an HTTP reply; empty where there is none."""
+    try:
+        return str(response.json()["error"]["status"])
+    except (ValueError, KeyError, TypeError):
+        return ""
 
 
 @contextmanager

@@ -6,13 +6,17 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from trainops.gcp.credentials import credentials_for
-from trainops.gcp.faults import reply_text, service_error, service_errors
+from trainops.gcp.faults import reply_code, reply_text, service_error, service_errors
 
 if TYPE_CHECKING:
     from trainops.settings import Settings
 
 TIMEOUT = (10, 60)
 """Seconds to connect, and between two bytes of a reply."""
+
+CONNECTIONS = 32
+"""Connections that a session keeps open to a host, for threads that ask at once; `requests` keeps 10, and opens and
+closes one for each call beyond."""
 
 Json = dict[str, Any]
 
@@ -33,10 +37,11 @@ class Session:
         if settings.credentials == "anonymous":
             import requests
 
-            return cls(requests.Session())
+            return cls(keep_connections(requests.Session()))
         from google.auth.transport.requests import AuthorizedSession
 
-        return cls(AuthorizedSession(credentials_for(settings, credentials)))  # type: ignore[no-untyped-call]
+        authorized: Any = AuthorizedSession
+        return cls(keep_connections(authorized(credentials_for(settings, credentials))))
 
     def close(self) -> None:
         """Close the connections."""
@@ -54,7 +59,8 @@ class Session:
         with service_errors(what):
             reply = self._session.request(method, url, params=params, json=body, timeout=TIMEOUT, allow_redirects=False)
             if not 200 <= reply.status_code < 300:
-                raise service_error(reply.status_code, f"{reply_text(reply)} (HTTP {reply.status_code}, {what})")
+                told = f"{reply_text(reply)} (HTTP {reply.status_code}, {what})"
+                raise service_error(reply.status_code, told, reply_code(reply))
             value: Json = reply.json() if reply.content else {}
         return value
 
@@ -68,3 +74,12 @@ class Session:
             token = page.get("nextPageToken")
             if not token:
                 return
+
+
+def keep_connections(session: Any) -> Any:
+    """Let a `requests` session keep `CONNECTIONS` open, and return it."""
+    from requests.adapters import HTTPAdapter
+
+    for scheme in ("https://", "http://"):
+        session.mount(scheme, HTTPAdapter(pool_maxsize=CONNECTIONS))
+    return session

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from trainops.errors import IntegrityError, NotFoundError, RequestRefused, ServiceError, TransientError, WriteConflict
 from trainops.gcp.credentials import credentials_for
-from trainops.gcp.faults import connection_error, reply_text, service_error, service_errors
+from trainops.gcp.faults import connection_error, reply_code, reply_text, service_error, service_errors
+from trainops.gcp.session import keep_connections
 
 if TYPE_CHECKING:
     from trainops.settings import Settings
@@ -27,25 +28,22 @@ TIMEOUT = (10, 120)
 RETRY_SECONDS = 30
 """How long the client asks again after 429, 5xx and lost connections before it gives up."""
 
-_READS_OF_A_MOVING_OBJECT = 10
-
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """The bytes of an object at one generation; `updated` is the server's time of that write."""
+    """The bytes of an object at one generation. When they were written, `Storage.info` tells: a download does so only
+    to the second."""
 
     data: bytes
     generation: int
-    updated: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The JSON value of an object at one generation; `updated` is the server's time of that write."""
+    """The JSON value of an object at one generation."""
 
     value: Any
     generation: int
-    updated: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +79,9 @@ class Storage:
             credentials=credentials_for(settings, credentials),
             client_options={"api_endpoint": endpoint} if endpoint else None,
         )
+        keep_connections(client._http)
+        # It only names trace spans, and costs a request of the bucket in a new thread after every object not found.
+        client._bucket_metadata_cache = None
         return cls(client)
 
     def close(self) -> None:
@@ -88,19 +89,22 @@ class Storage:
         self._client.close()
 
     def read_bytes(self, uri: str) -> Blob | None:
-        """Return an object's bytes with the generation and time they belong to, or None where there is none.
+        """Return an object's bytes with the generation they belong to, or None where there is none.
 
-        The checksum that the server sends is verified. Raises the ServiceError family.
+        One request: the reply's headers tell the generation, and the checksum, which is verified.
+        https://docs.cloud.google.com/storage/docs/xml-api/reference-headers
+
+        :raises IntegrityError: the reply tells no generation. Also raises the ServiceError family.
         """
-        with _errors(f"reading {uri}"):
-            for _ in range(_READS_OF_A_MOVING_OBJECT):
-                info = self.info(uri)
-                if info is None:
-                    return None
-                data = self._read_generation(uri, info.generation)
-                if data is not None:
-                    return Blob(data, info.generation, info.updated)
-        raise TransientError(f"reading {uri}: it was replaced during each of {_READS_OF_A_MOVING_OBJECT} reads")
+        blob = self._blob(uri)
+        try:
+            with _errors(f"reading {uri}"):
+                data: bytes = blob.download_as_bytes(checksum="crc32c", timeout=TIMEOUT, retry=_retry())
+        except NotFoundError:
+            return None
+        if blob.generation is None:
+            raise IntegrityError(f"reading {uri}: the reply does not tell which generation it is of")
+        return Blob(data, int(blob.generation))
 
     def read_tail(self, uri: str, size: int) -> bytes | None:
         """Return the last `size` bytes of an object, or all of a smaller one; None where there is no object.
@@ -120,17 +124,6 @@ class Storage:
             raise
         return data
 
-    def _read_generation(self, uri: str, generation: int) -> bytes | None:
-        """Return the bytes of one generation, None when it was replaced meanwhile."""
-        try:
-            with _errors(f"reading {uri}"):
-                blob = self._blob(uri, generation)
-                data: bytes = blob.download_as_bytes(checksum="crc32c", timeout=TIMEOUT, retry=_retry())
-        except NotFoundError:
-            return None
-        # A server that ignores the pinned generation would hand out newer bytes under an older number.
-        return data if blob.generation in {None, generation} else None
-
     def read_json(self, uri: str) -> Document | None:
         """Return an object's JSON value with its generation, or None where there is no object.
 
@@ -140,7 +133,7 @@ class Storage:
         if blob is None:
             return None
         try:
-            return Document(json.loads(blob.data), blob.generation, blob.updated)
+            return Document(json.loads(blob.data), blob.generation)
         except ValueError as error:
             raise IntegrityError(f"{uri} (generation {blob.generation}) is not JSON: {error}") from error
 
@@ -336,5 +329,6 @@ def _storage_error(error: BaseException, what: str) -> ServiceError | None:
         response = error.response
         status = int(response.status_code if response is not None else getattr(error, "code", 0) or 0)
         text = reply_text(response) if response is not None else str(error)
-        return service_error(status, f"{what}: {text} (HTTP {status})")
+        code = reply_code(response) if response is not None else ""
+        return service_error(status, f"{what}: {text} (HTTP {status})", code)
     return None

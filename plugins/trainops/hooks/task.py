@@ -5,7 +5,7 @@ Imports of `steps` stand inside the functions, so that a DAG file parses in a fr
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowFailException
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
     from trainops.policy.record import Record, TaskTry
     from trainops.steps.watch import Watch
+
+
+FIRST_START = "first_start"
+"""Begins the key under which a task keeps when its first try began."""
 
 
 def try_of(context: Context) -> TaskTry:
@@ -82,22 +86,27 @@ def is_retry(context: Context) -> bool:
     return bool(instance.try_number > instance.max_tries - (instance.task.retries or 0) + 1)
 
 
+def first_start(context: Context) -> datetime:
+    """When the first try since the last clear began: from then on Airflow counts a sensor's `timeout`."""
+    instance: Any = context["ti"]
+    kept: Any = context["task_state_store"]
+    key = f"{FIRST_START}_{instance.max_tries - (instance.task.retries or 0) + 1}"
+    found = kept.get(key)
+    if isinstance(found, str):
+        return datetime.fromisoformat(found)
+    began: datetime = instance.start_date
+    kept.set(key, began.isoformat())
+    return began
+
+
 def resume_failed(watch: Watch, context: Context) -> None:
     """On a retry of the waiting task, open a generation that failed again, so that the next attempt is submitted."""
-    from trainops.steps.start import reopens
+    from trainops.steps.start import reopen
 
     if not is_retry(context):
         return
     current = try_of(context)
-    now = datetime.now(UTC)
-
-    def reopened(record: Record | None) -> Record | None:
-        if record is None or not reopens(record):
-            return None
-        why = f"try {current.try_number} of {current.task_id}"
-        return record.told(now, current.task_id, "the next attempt follows", why, verdict=None, message="")
-
-    if watch.run.store.change(reopened) is not None:
+    if reopen(watch.run.store, current, watch.services.now()):
         watch.say(f"try {current.try_number}: a failed job is submitted again, from its last checkpoint")
 
 

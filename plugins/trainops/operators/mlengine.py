@@ -143,7 +143,6 @@ class MLEngineStartTrainingJobOperator(TrainingArguments):
         self._killed = True
 
     def _begin(self, context: Context, hook: TrainopsHook) -> Watch:
-        from trainops.jobspec.hidden import secret_values
         from trainops.steps.start import CHANGED, begin
 
         services = hook.services()
@@ -151,12 +150,12 @@ class MLEngineStartTrainingJobOperator(TrainingArguments):
         record, told = begin(
             services.storage, hook.settings, self._record_uri(context), request, try_of(context), actor=self.task_id
         )
-        for value in secret_values(record.spec):
-            mask_secret(value)  # in whatever this task logs from here on
+        watch = self._watch(context)
+        watch.hide_secrets(record)
         for line in told:
             self.log.log(logging.WARNING if line.startswith(CHANGED) else logging.INFO, "%s", line)
         context["ti"].xcom_push(key="job_id", value=record.spec["displayName"])
-        return self._watch(context)
+        return watch
 
     def _is_dry_run(self) -> bool:
         if self.mode in MODES:
@@ -224,7 +223,7 @@ class MLEngineStartTrainingJobOperator(TrainingArguments):
         return Watch(
             hook.services(), self._record_uri(context), until=self._until, actor=self.task_id,
             say=lambda line: self.log.info("%s", line), position=position,
-            max_unknown_seconds=self.max_unknown_time.total_seconds(),
+            max_unknown_seconds=self.max_unknown_time.total_seconds(), hide=mask_secret,
         )  # fmt: skip
 
     def _poll_seconds(self) -> float:
@@ -240,9 +239,10 @@ class MLEngineStartTrainingJobOperator(TrainingArguments):
             trigger=RunTrigger(
                 record_uri=watch.run.store.uri, task=task_key(context), until=self._until,
                 generation=record.generation, poll_seconds=self._poll_seconds(),
-                max_unknown_seconds=self.max_unknown_time.total_seconds(), environment=self.environment,
+                max_unknown_seconds=self.max_unknown_time.total_seconds(),
+                environment=watch.services.settings.name,  # the triggerer's own may be another
                 gcp_conn_id=self.gcp_conn_id, impersonation_chain=self.impersonation_chain,
-                cancel_on_kill=self.cancel_on_kill, position=watch.follower.position,
+                cancel_on_kill=self.cancel_on_kill, position=watch.position,
             ),
             method_name="execute_complete",
         )  # fmt: skip
@@ -290,6 +290,7 @@ class MLEngineStartTrainingJobOperator(TrainingArguments):
         from trainops.steps.run_verdict import error_of, summary
 
         record = watch.run.store.load()
+        watch.hide_secrets(record)
         error = error_of(record, self._last_lines(watch, record))
         watch.run.store.change(lambda now: now and _ended(now, "failed" if error else "submitted"))
         if error is not None:

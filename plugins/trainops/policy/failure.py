@@ -139,8 +139,12 @@ _TEXTS: tuple[tuple[re.Pattern[str], Verdict], ...] = tuple(
     )
 )
 
-_CODES = {7: Verdict.PERMISSION, 16: Verdict.PERMISSION, 8: Verdict.STOCKOUT, 13: Verdict.INTERNAL}
-"""google.rpc.Code of a job's error: PERMISSION_DENIED, UNAUTHENTICATED, RESOURCE_EXHAUSTED, INTERNAL."""
+_CODES = {
+    7: Verdict.PERMISSION, 16: Verdict.PERMISSION, 8: Verdict.STOCKOUT,
+    13: Verdict.INTERNAL, 10: Verdict.INTERNAL, 14: Verdict.INTERNAL,
+}  # fmt: skip
+"""google.rpc.Code of a job's error: PERMISSION_DENIED, UNAUTHENTICATED, RESOURCE_EXHAUSTED; INTERNAL, and what is to be
+tried again by its meaning, ABORTED and UNAVAILABLE. Any other code leaves it to the text."""
 
 
 def read_failure(code: int, message: str, *, spot: bool) -> Failure:

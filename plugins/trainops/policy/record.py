@@ -131,6 +131,31 @@ class Record(Part):
         """The current attempt."""
         return self.attempts[-1] if self.attempts else None
 
+    @property
+    def regions(self) -> tuple[str, ...]:
+        """The regions in which this job key may have jobs: a clear may have moved it."""
+        return tuple(dict.fromkeys([self.region, *(str(item["region"]) for item in self.earlier)]))
+
+    @property
+    def queued(self) -> bool:
+        """True when this generation or an earlier one may hold a place in the GPU queue."""
+        return bool(self.accelerators) or any(item.get("accelerators") for item in self.earlier)
+
+    @property
+    def job_names(self) -> tuple[str, ...]:
+        """Every job that was bound, of this generation and of earlier ones."""
+        attempts = [item for past in self.earlier for item in past["attempts"]]
+        found = [*(item["job_name"] for item in attempts), *(item.job_name for item in self.attempts)]
+        return tuple(dict.fromkeys(name for name in found if name))
+
+    @property
+    def unclear(self) -> bool:
+        """True when a create was intended, in this generation or an earlier one, and no job of it is known."""
+        past = [item for generation in self.earlier for item in generation["attempts"]]
+        open_ones = [(item["job_name"], item["verdict"]) for item in past]
+        open_ones += [(item.job_name, item.verdict) for item in self.attempts]
+        return any(name is None and verdict is None for name, verdict in open_ones)
+
     def told(self, at: datetime, by: str, what: str, why: str = "", **changes: Any) -> Record:
         """A copy with one more line of story and `changes`."""
         line = Decision(at=at, by=by, what=what, why=why)

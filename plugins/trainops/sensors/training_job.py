@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import timedelta
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.bases.sensor import BaseSensorOperator, PokeReturnValue
+from airflow.sdk.exceptions import (
+    AirflowFailException,
+    AirflowSensorTimeout,
+    AirflowSkipException,
+    AirflowTaskTimeout,
+)
+from airflow.sdk.log import mask_secret
 
 from trainops.errors import CapacityError, ConfigError, ServiceError
-from trainops.hooks.task import failure, resume_failed, take_over, task_key
+from trainops.hooks.task import failure, first_start, resume_failed, take_over, task_key
 from trainops.hooks.unfollowed import error_of_event, unfollowed
 from trainops.triggers.run import RunTrigger
 
@@ -19,6 +27,7 @@ if TYPE_CHECKING:
     from trainops.steps.watch import Watch
 
 POSITION = "log_position"
+TIMEOUT, EXECUTION_TIMEOUT = "timeout", "execution_timeout"
 
 
 class TrainingJobSensor(BaseSensorOperator):
@@ -35,6 +44,8 @@ class TrainingJobSensor(BaseSensorOperator):
     :param poll_interval: seconds between looks while deferred; None for the environment's. `poke_interval` counts in
         the other modes.
     :param max_unknown_time: how long errors of Google that may pass are polled through.
+    :param timeout: seconds from the beginning of the first try after which the wait ends and is not retried. It holds
+        while deferred, and so does `execution_timeout`, from the beginning of each try. Neither ends the job.
     """
 
     template_fields: Sequence[str] = ("run", "environment", "gcp_conn_id", "impersonation_chain")
@@ -67,10 +78,53 @@ class TrainingJobSensor(BaseSensorOperator):
         """Defer until the run has ended, or poke; a run that has ended already never defers."""
         if not self.deferrable:
             return super().execute(context)
-        watch = self._watch(context)
-        resume_failed(watch, context)
-        if self._looked(watch, context):
-            return self._result(watch)
+        with self._skipping():
+            watch = self._watch(context)
+            resume_failed(watch, context)
+            return self._result(watch) if self._looked(watch, context) else self._wait_on(context, watch)
+
+    def execute_complete(self, context: Context, event: dict[str, Any] | None = None, limit: str = TIMEOUT) -> Any:
+        """The run has ended, cannot be followed, or took too long: tell its verdict.
+
+        :param limit: the argument of the task whose time is over at the trigger's deadline.
+        """
+        with self._skipping():
+            told = event or {}
+            watch = self._watch(context, told.get("position"))
+            error = error_of_event(event)
+            if error is not None:
+                raise unfollowed(watch, context, error)
+            # Ends that came between the event and now are read from the record, like all others.
+            if self._looked(watch, context) or watch.run.store.load().verdict is not None:
+                return self._result(watch)
+            if told.get("status") == "deadline":
+                raise self._timed_out(limit)
+            return self._wait_on(context, watch)  # the run was cleared meanwhile
+
+    def poke(self, context: Context) -> PokeReturnValue:
+        """Look once; in reschedule mode, too, the position in the log is kept between looks."""
+        kept = context["task_state_store"]
+        key = f"{POSITION}_{context['ti'].try_number}"  # a new try tells the job's lines anew
+        position = kept.get(key)
+        watch = self._watch(context, position if isinstance(position, dict) else None)
+        if position is None:
+            resume_failed(watch, context)
+        done = self._looked(watch, context)
+        kept.set(key, watch.position)
+        if not done:
+            return PokeReturnValue(is_done=False)
+        kept.delete(key)
+        return PokeReturnValue(is_done=True, xcom_value=self._result(watch))
+
+    def _wait_on(self, context: Context, watch: Watch) -> None:
+        """Defer until the run has ended or the time is over, whichever comes first.
+
+        :raises AirflowSensorTimeout: the time of `timeout` is over already.
+        :raises AirflowTaskTimeout: that of `execution_timeout` is.
+        """
+        limit, ends = self._limit(context)
+        if ends <= watch.services.now():
+            raise self._timed_out(limit)
         record = take_over(watch)
         self.defer(
             trigger=RunTrigger(
@@ -80,38 +134,46 @@ class TrainingJobSensor(BaseSensorOperator):
                 generation=record.generation,
                 poll_seconds=self.poll_interval or watch.services.settings.poll_seconds,
                 max_unknown_seconds=self.max_unknown_time.total_seconds(),
-                environment=self.environment,
+                environment=watch.services.settings.name,  # the triggerer's own may be another
                 gcp_conn_id=self.gcp_conn_id,
                 impersonation_chain=self.impersonation_chain,
-                position=watch.follower.position,
+                position=watch.position,
+                deadline=ends.isoformat(),
             ),
             method_name="execute_complete",
+            kwargs={"limit": limit},
         )
-        return None
 
-    def execute_complete(self, context: Context, event: dict[str, Any] | None = None) -> Any:
-        """The run has ended, or cannot be followed: tell its verdict."""
-        watch = self._watch(context, (event or {}).get("position"))
-        error = error_of_event(event)
-        if error is not None:
-            raise unfollowed(watch, context, error)
-        watch.look()  # ends that came between the event and now are read from the record, like all others
-        return self._result(watch)
+    def _limit(self, context: Context) -> tuple[str, datetime]:
+        """Which of the task's limits ends the wait first, and when; Airflow keeps neither while a task is deferred.
 
-    def poke(self, context: Context) -> PokeReturnValue:
-        """Look once; in reschedule mode the position in the log is kept between looks."""
-        kept = context["task_state_store"]
-        key = f"{POSITION}_{context['ti'].try_number}"  # a new try tells the job's lines anew
-        position = kept.get(key)
-        watch = self._watch(context, position if isinstance(position, dict) else None)
-        if position is None:
-            resume_failed(watch, context)
-        done = self._looked(watch, context)
-        kept.set(key, watch.follower.position)
-        if not done:
-            return PokeReturnValue(is_done=False)
-        kept.delete(key)
-        return PokeReturnValue(is_done=True, xcom_value=self._result(watch))
+        They count as they do while it pokes: `timeout` from the first try on, `execution_timeout` from this one.
+        """
+        instance: Any = context["ti"]
+        limits = {TIMEOUT: first_start(context) + timedelta(seconds=self.timeout)}
+        if self.execution_timeout is not None:
+            limits[EXECUTION_TIMEOUT] = instance.start_date + self.execution_timeout
+        return min(limits.items(), key=lambda item: item[1])
+
+    def _timed_out(self, limit: str) -> BaseException:
+        """What Airflow raises in the other modes: it does not retry the first of the two."""
+        if limit == EXECUTION_TIMEOUT:
+            return AirflowTaskTimeout(
+                f"{self.task_id} has waited for its {EXECUTION_TIMEOUT}, {self.execution_timeout}"
+            )
+        return AirflowSensorTimeout(f"{self.task_id} has waited for its {TIMEOUT}, {timedelta(seconds=self.timeout)}")
+
+    @contextmanager
+    def _skipping(self) -> Generator[None]:
+        """Skip the task instead of failing it where `soft_fail` or `never_fail` says so, as Airflow does for a poke."""
+        try:
+            yield
+        except Exception as error:
+            final = isinstance(error, (AirflowSensorTimeout, AirflowFailException))
+            if self.never_fail or (self.soft_fail and final):
+                name = "never_fail" if self.never_fail else "soft_fail"
+                raise AirflowSkipException(f"skipped because of {name}: {error}") from error
+            raise
 
     def _looked(self, watch: Watch, context: Context) -> bool:
         """Look once, and say whether the run has ended."""
@@ -124,6 +186,7 @@ class TrainingJobSensor(BaseSensorOperator):
         from trainops.steps.run_verdict import error_of, summary
 
         record = watch.run.store.load()
+        watch.hide_secrets(record)
         attempt = record.attempt
         tail = watch.follower.last_lines(attempt.job_name) if attempt and attempt.job_name and record.message else []
         error = error_of(record, tail)
@@ -139,7 +202,7 @@ class TrainingJobSensor(BaseSensorOperator):
         return Watch(
             hook.services(), self._record_uri(), until="ended", actor=f"{context['ti'].task_id}",
             say=lambda line: self.log.info("%s", line), position=position,
-            max_unknown_seconds=self.max_unknown_time.total_seconds(),
+            max_unknown_seconds=self.max_unknown_time.total_seconds(), hide=mask_secret,
         )  # fmt: skip
 
     def _record_uri(self) -> str:

@@ -8,6 +8,7 @@ Time is the server's, read from the objects that it stamps.
 
 from __future__ import annotations
 
+import contextlib
 import time
 import uuid
 from collections.abc import Callable
@@ -23,6 +24,7 @@ from trainops.gcp.storage import Storage
 from trainops.policy import gpu_queue
 from trainops.policy.lifecycle import Lease
 from trainops.policy.record import Record
+from trainops.steps.record_store import RecordStore
 
 RESERVATION = timedelta(minutes=10)
 """How long an admitted job key may take to create its job before the GPUs go to somebody else."""
@@ -93,29 +95,33 @@ class GpuQueue:
 
         :raises ConfigError: when no quota can ever hold the request.
         """
-        gpus = self.pools.ask(record.accelerators, record.region, record.provisioning)
-        uri = naming.request_uri(self.work, record.job_key)
-        request = QueueRequest(job_key=record.job_key, gpus=gpus, priority=record.priority, record=record_uri)
+        request = self._request(record, record_uri)
         try:
-            self.storage.write_json(uri, request.model_dump(mode="json"), generation=0)
+            self._write(request, generation=0)
         except WriteConflict:
-            self._refresh(uri)
+            self._keep_asking(record, record_uri)
 
-    def lease(self, job_key: str) -> Lease:
-        """The job key's place, after one tick for everybody when it waits."""
-        ledger, _ = self._read()
-        entry = ledger.leases.get(job_key)
-        if entry is not None:
+    def lease(self, record: Record, record_uri: str) -> Lease:
+        """The job key's place, after one tick for everybody when it waits.
+
+        Only a reservation of what the record's generation asks for counts: a clear may ask for other GPUs than the
+        generation before, whose request or reservation still stands.
+
+        :raises ConfigError: when no quota can ever hold the request.
+        """
+        key, wanted = record.job_key, self.pools.names(record.accelerators, record.region, record.provisioning)
+        entry = self._read()[0].leases.get(key)
+        if entry is not None and _fits(entry, wanted):
             return Lease(state=entry.state)
-        uri = naming.request_uri(self.work, job_key)
-        if not self.storage.exists(uri):
+        if entry is not None and _is_current(self.storage, record_uri, record):
+            self._give_back(key, entry)
+        if not self._keep_asking(record, record_uri):
             return Lease(state="none")
-        self._refresh(uri)
         ledger = self.tick()
-        entry = ledger.leases.get(job_key)
-        if entry is not None:
+        entry = ledger.leases.get(key)
+        if entry is not None and _fits(entry, wanted):
             return Lease(state=entry.state)
-        return Lease(state="waiting", reason=ledger.reasons.get(job_key, "it waits for the next look at the queue"))
+        return Lease(state="waiting", reason=ledger.reasons.get(key, "it waits for the next look at the queue"))
 
     def bind(self, job_key: str, job_name: str) -> bool:
         """Tie the lease to the job that now exists; False when there is no lease any more."""
@@ -179,19 +185,70 @@ class GpuQueue:
         """Ledger and requests as they are, for people who look."""
         return self._read()[0], self._requests()[0]
 
-    def _refresh(self, uri: str) -> None:
-        if time.monotonic() - self._refreshed.get(uri, float("-inf")) < REFRESH_SECONDS:
-            return
+    def _request(self, record: Record, record_uri: str) -> QueueRequest:
+        """What a record's generation asks for.
+
+        :raises ConfigError: when no quota can ever hold it.
+        """
+        gpus = self.pools.ask(record.accelerators, record.region, record.provisioning)
+        return QueueRequest(job_key=record.job_key, gpus=gpus, priority=record.priority, record=record_uri)
+
+    def _keep_asking(self, record: Record, record_uri: str) -> bool:
+        """Say that the owner still waits, and for what; False when there is no request.
+
+        :raises ConfigError: when no quota can ever hold what it waits for now; the request is gone then.
+        """
+        uri = naming.request_uri(self.work, record.job_key)
         found = self.storage.read_json(uri)
         if found is None:
-            return
+            return False
+        stands = _parse(QueueRequest, uri, found.value)
+        stands.arrived = stands.arrived or self._written_at(uri)
+        asked = self._changed(stands, record, record_uri)
+        if asked is None and time.monotonic() - self._refreshed.get(uri, float("-inf")) < REFRESH_SECONDS:
+            return True
         self._refreshed[uri] = time.monotonic()
-        request = _parse(QueueRequest, uri, found.value)
-        request.arrived = request.arrived or found.updated
+        with contextlib.suppress(WriteConflict):  # released, or written by another process of the same owner
+            self._write(asked or stands, generation=found.generation)
+        return True
+
+    def _changed(self, stands: QueueRequest, record: Record, record_uri: str) -> QueueRequest | None:
+        """The request that takes the place of one that an earlier generation wrote; None when it may stand.
+
+        One that asks for no more keeps its age: whoever came later waits no longer for it than for the one before. One
+        that asks for more, or of another pool, is as old as this moment, else a place could be kept with a small one.
+        """
+        gpus = self.pools.names(record.accelerators, record.region, record.provisioning)
+        if (stands.gpus, stands.priority) == (gpus, record.priority):
+            return None
+        if not _is_current(self.storage, record_uri, record):
+            return None
         try:
-            self.storage.write_json(uri, request.model_dump(mode="json"), generation=found.generation)
-        except WriteConflict:
-            return  # released, or refreshed by another process of the same owner
+            asked = self._request(record, record_uri)
+        except ConfigError:
+            self.release(record.job_key)
+            raise
+        more = any(count > stands.gpus.get(pool, 0) for pool, count in gpus.items())
+        return asked.model_copy(update={"arrived": None if more else stands.arrived})
+
+    def _written_at(self, uri: str) -> datetime | None:
+        info = self.storage.info(uri)
+        return None if info is None else info.updated
+
+    def _write(self, request: QueueRequest, *, generation: int) -> None:
+        uri = naming.request_uri(self.work, request.job_key)
+        self.storage.write_json(uri, request.model_dump(mode="json"), generation=generation)
+
+    def _give_back(self, job_key: str, wrong: LeaseEntry) -> None:
+        """Free a reservation that was made for what an earlier generation asked."""
+
+        def freed(ledger: Ledger) -> bool:
+            if ledger.leases.get(job_key) != wrong:
+                return False
+            del ledger.leases[job_key]
+            return True
+
+        self._swap(freed)
 
     def _requests(self) -> tuple[list[QueueRequest], datetime]:
         """Requests whose owners are heard of, and the newest server time among them."""
@@ -235,6 +292,17 @@ class GpuQueue:
                 continue
             return ledger
         raise WriteConflict(f"{uri}: lost {RACES} races in a row", status=412)
+
+
+def _fits(entry: LeaseEntry, wanted: dict[str, int]) -> bool:
+    """True of a reservation of what is wanted, and of any lease that has a job: what that holds, it holds."""
+    return entry.state == "bound" or entry.gpus == wanted
+
+
+def _is_current(storage: Storage, record_uri: str, record: Record) -> bool:
+    """True when no generation began since `record` was read: a slow process must not undo what that one asks."""
+    now = RecordStore(storage, record_uri).read()
+    return now is not None and now[0].generation == record.generation
 
 
 def _to_plan(request: QueueRequest, now: datetime) -> gpu_queue.Request:

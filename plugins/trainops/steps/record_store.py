@@ -20,6 +20,8 @@ class RecordStore:
     def __init__(self, storage: Storage, uri: str) -> None:
         self.storage = storage
         self.uri = uri
+        self.last: tuple[Record, int] | None = None
+        """The record as it was last read or written here, with its storage generation."""
 
     def read(self) -> tuple[Record, int] | None:
         """The record and its storage generation; None when the job key has none yet.
@@ -27,7 +29,8 @@ class RecordStore:
         :raises IntegrityError: when the object is not one of ours.
         """
         document = self.storage.read_json(self.uri)
-        return None if document is None else (_parsed(self.uri, document), document.generation)
+        self.last = None if document is None else (_parsed(self.uri, document), document.generation)
+        return self.last
 
     def load(self) -> Record:
         """The record, which must exist.
@@ -38,6 +41,13 @@ class RecordStore:
         if found is None:
             raise IntegrityError(f"{self.uri}: there is no record; the task that submits has not run")
         return found[0]
+
+    def known(self) -> Record:
+        """The record as it was last read or written here; read where it was neither yet.
+
+        :raises IntegrityError: when there is none.
+        """
+        return self.last[0] if self.last is not None else self.load()
 
     def change(self, changed: Callable[[Record | None], Record | None]) -> Record | None:
         """Write what `changed` makes of the record; played again when somebody else wrote in between.
@@ -52,21 +62,28 @@ class RecordStore:
             after = changed(before)
             if after is None or after == before:
                 return before
-            try:
-                self.storage.write_json(self.uri, after.to_json(), generation=generation)
-            except WriteConflict:
-                continue
-            return after
+            if self._write(after, generation):
+                return after
         raise WriteConflict(f"{self.uri}: lost {ATTEMPTS_TO_WRITE} races in a row", status=412)
 
     def swap(self, seen: Record, after: Record) -> Record | None:
         """Write what was decided for `seen`, if the record still is that; None when somebody else was first.
 
-        Whoever gets None looks again: a decision must never be written onto a state that it was not made for.
-
-        :raises WriteConflict: after many lost races.
+        Whoever gets None looks again: a decision must never be written onto a state that it was not made for. The
+        record is not read again for it: the write is refused unless the object is still the one that `seen` was.
         """
-        return after if self.change(lambda now: after if now == seen else None) is after else None
+        found = self.last if self.last is not None and self.last[0] == seen else self.read()
+        if found is None or found[0] != seen:
+            return None
+        return after if self._write(after, found[1]) else None
+
+    def _write(self, after: Record, generation: int) -> bool:
+        """Write onto that generation; False when somebody else was first."""
+        try:
+            self.last = (after, self.storage.write_json(self.uri, after.to_json(), generation=generation))
+        except WriteConflict:
+            return False
+        return True
 
 
 def records_below(storage: Storage, folder: str) -> Iterator[RecordStore]:

@@ -17,10 +17,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from trainops import naming
-from trainops.errors import AccessError, CapacityError, NotFoundError, RequestRefused, TransientError
+from trainops.errors import AccessError, CapacityError, NotFoundError, RequestRefused, ServiceError, TransientError
+from trainops.gcp.vertex import Jobs
 from trainops.jobspec.hidden import hidden_job
 from trainops.policy.failure import read_refusal, rule_of
-from trainops.policy.lifecycle import Action, Job, Lease, current_job, next_action
+from trainops.policy.lifecycle import TERMINAL, Action, Job, Lease, current_job, next_action
 from trainops.policy.record import RESUMABLE, Attempt, CancelOrder, Record, Verdict
 from trainops.steps.record_store import RecordStore
 from trainops.steps.services import Services
@@ -55,15 +56,22 @@ class Run:
         self.writer = f"{actor}@{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
         self.observed: Job | None = None
         """The job of the current attempt as last seen."""
+        self.by_name = False
+        """True for who ends the job key though its jobs cannot be listed: those that the record names are looked at."""
+        self.list_error: ServiceError | None = None
+        """Why the jobs could not be listed at the last look."""
 
-    def advance(self) -> Action:
+    def advance(self, listed: Jobs | None = None) -> Action:
         """Take steps until one answers wait or finish, and return that one.
 
+        :param listed: all jobs of the job key, where somebody has just listed them. Believed once, and only when they
+            tell that the current job has ended, which nothing changes any more.
         :raises ServiceError: what Google answered, when asking again may help or somebody must act.
         """
         for _ in range(STEPS_AT_ONCE):
             record = self.store.load()
-            jobs = self._jobs(record)
+            jobs = self._jobs(record, listed or [])
+            listed = None
             self.observed = current_job(record, jobs)
             if self._explain(record, jobs):
                 continue
@@ -89,13 +97,38 @@ class Run:
 
         self.store.change(ordered)
 
-    def _jobs(self, record: Record) -> tuple[Job, ...]:
-        key = naming.label_value(record.job_key)
-        found = self.services.vertex(record.region).list(
-            f'labels.job-key="{key}" AND labels.managed-by="{naming.MANAGED_BY}"'
-        )
+    def _jobs(self, record: Record, listed: Jobs) -> tuple[Job, ...]:
+        try:
+            known = _tells_the_end(record, listed)
+            found = listed if known else [job for region in record.regions for job in self._list(record, region)]
+            self.list_error = None
+        except ServiceError as error:
+            self.list_error = error
+            if not self.by_name:
+                raise
+            found = self._named(record, error)
         jobs = [read_job(item) for item in (*found, *self._not_listed(record, found))]
         return tuple(self._with_marker(record, job) for job in jobs)
+
+    def _list(self, record: Record, region: str) -> list[dict[str, Any]]:
+        key = naming.label_value(record.job_key)
+        return self.services.vertex(region).list(f'labels.job-key="{key}" AND labels.managed-by="{naming.MANAGED_BY}"')
+
+    def _named(self, record: Record, refusal: ServiceError) -> list[dict[str, Any]]:
+        """The jobs that the record names, each asked for.
+
+        :raises ServiceError: a job cannot be asked for, or there may be one that nobody knows by its name.
+        """
+        if record.unclear:
+            raise refusal
+        found = []
+        for name in record.job_names:
+            try:
+                found.append(self.services.vertex(record.region).get(name))
+            except NotFoundError:
+                if isinstance(refusal, NotFoundError):  # then it says nothing of the job: the project may be another
+                    raise
+        return found
 
     def _not_listed(self, record: Record, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The bound job, asked for by its name when the list lacks it: a list may lag, and must not end an attempt."""
@@ -138,7 +171,7 @@ class Run:
             if self.observed is not None and self.observed.live:
                 self.services.queue.hold(record, self.store.uri, attempt.job_name)
             return Lease(state="bound")
-        return self.services.queue.lease(record.job_key)
+        return self.services.queue.lease(record, self.store.uri)
 
     def _act(self, record: Record, action: Action) -> None:
         match action.what:
@@ -170,6 +203,8 @@ class Run:
         intent = self.store.swap(record, record.told(now, self.actor, what, action.why, attempts=(*kept, mine)))
         if intent is None:
             return
+        if record.queued and not record.accelerators:  # the generation before asked for GPUs, and waits no longer
+            self.services.queue.release(record.job_key)
         body = attempt_body(record.spec, record.folder, record.generation, action.attempt)
         sent = f"{naming.attempt_folder(record.folder, action.attempt)}/job.json"
         self.services.storage.write_json(sent, hidden_job(body), generation=None)
@@ -244,7 +279,7 @@ class Run:
             )  # fmt: skip
             if self.store.swap(record, closed) is None:
                 return False
-        if record.accelerators:
+        if record.queued:
             self.services.queue.release(record.job_key)
         return True
 
@@ -267,6 +302,14 @@ def read_job(body: dict[str, Any]) -> Job:
         error_code=int(error.get("code", 0)),
         error_message=error.get("message", ""),
     )
+
+
+def _tells_the_end(record: Record, listed: Jobs) -> bool:
+    """True when the list tells that the current job has ended, and all jobs of the record are of its region."""
+    attempt = record.attempt
+    if attempt is None or attempt.verdict is not None or len(record.regions) > 1:
+        return False
+    return any(job["name"] == attempt.job_name and job.get("state") in TERMINAL for job in listed)
 
 
 def _ended(record: Record, action: Action, now: datetime) -> tuple[Attempt, ...]:

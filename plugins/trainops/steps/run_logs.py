@@ -54,11 +54,15 @@ class LogFollower:
 
     def take(self, lines: Sequence[LogLine]) -> list[str]:
         """Keep the lines of the job that were not told yet, as text, oldest first."""
-        fresh = {_identity(line): line for line in lines if _identity(line) not in self._seen}
+        fresh = {_identity(line): line for line in lines if self._is_new(line)}
         if fresh:
             self._seen |= {key: line.time.timestamp() for key, line in fresh.items()}
             self.pass_by(max(line.time for line in fresh.values()) - LATE)
         return [text for line in sorted(fresh.values(), key=lambda line: line.time) for text in shown(line)]
+
+    def _is_new(self, line: LogLine) -> bool:
+        """False also of lines that were passed by: a reading for several jobs begins where the last of them stands."""
+        return _identity(line) not in self._seen and (self.after is None or line.time >= self.after)
 
     def pass_by(self, moment: datetime) -> None:
         """Ask for nothing before `moment` any more."""

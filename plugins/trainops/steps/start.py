@@ -252,6 +252,22 @@ def _resumed(
     return record.told(now, actor, what, "a retry", **changes)
 
 
+def reopen(store: RecordStore, current: TaskTry, now: datetime) -> bool:
+    """Open a generation that failed again, in a retry of a task that only waits; False when there is none to open."""
+
+    def reopened(record: Record | None) -> Record | None:
+        if record is None or not reopens(record):
+            return None
+        why = f"try {current.try_number} of {current.task_id}"
+        after = record.told(now, current.task_id, "the next attempt follows", why, verdict=None, message="")
+        done.append(True)
+        return after
+
+    done: list[bool] = []
+    store.change(reopened)
+    return bool(done)
+
+
 def reopens(record: Record) -> bool:
     """True when a retry may submit the next attempt: the job failed, and did not say that a retry cannot help."""
     attempt = record.attempt

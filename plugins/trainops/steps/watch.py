@@ -7,16 +7,18 @@ import random
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from trainops import naming
 from trainops.errors import CapacityError, ServiceError, TrainopsError, TransientError
 from trainops.gcp.logs import LogLine
+from trainops.gcp.vertex import Jobs
+from trainops.jobspec.hidden import secret_values
 from trainops.policy.lifecycle import Job
 from trainops.policy.record import Record
 from trainops.steps.run import Run, Say
-from trainops.steps.run_logs import LATE, LogFollower, progress_line, unreadable
+from trainops.steps.run_logs import LogFollower, progress_line, unreadable
 from trainops.steps.services import Services
 
 Until = Literal["submitted", "ended"]
@@ -28,8 +30,14 @@ KEEP_SECONDS = 60.0
 """The position in the log is stored at most so often: a write for every line would cost more than the list and the logs
 together. A process that is killed outright tells at most the lines of so long again."""
 
+CLOCKS_DIFFER = timedelta(days=1)
+"""So much may a worker's clock be ahead of that of the machines which stamp log lines: no line is lost by it."""
+
 UNSEEN = "JOB_STATE_UNSPECIFIED"
 """State of a job that the record names and nobody has looked at yet."""
+
+
+def _tell_nobody(_line: str) -> None: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,8 +65,9 @@ class Watch:
 
     :param until: `submitted` ends when a job exists, `ended` when the generation has ended.
     :param max_unknown_seconds: how long errors that may pass are polled through.
-    :param position: of the log, where an earlier watch stopped.
+    :param position: where an earlier watch stopped (`position` of it).
     :param reads_log: False for a watch to which somebody else tells the job's lines (`tell_lines`).
+    :param hide: gets the values of the job's secret variables, before a line of it is told.
     """
 
     def __init__(
@@ -72,6 +81,7 @@ class Watch:
         max_unknown_seconds: float = 1800.0,
         position: dict[str, Any] | None = None,
         reads_log: bool = True,
+        hide: Say = _tell_nobody,
     ) -> None:
         self.run = Run(services, record_uri, actor=actor, say=say)
         self.services = services
@@ -85,8 +95,17 @@ class Watch:
         """True while lines were told that the stored position does not know of."""
         self._position_stored = False
         self._position_kept = time.monotonic() - KEEP_SECONDS * random.random()  # not all watches at the same moment
-        self._unknown_since: float | None = None
+        since = (position or {}).get("unknown_since")
+        self._unknown_since = datetime.fromisoformat(since) if since else None
+        self._hide = hide
+        self._hidden_of: int | None = None
         self._told: dict[str, tuple[str, float]] = {}
+
+    @property
+    def position(self) -> dict[str, Any]:
+        """Where this watch stands in the log, and since when the state is unknown, as JSON for the one that goes on."""
+        since = self._unknown_since.isoformat() if self._unknown_since else None
+        return {**self.follower.position, "unknown_since": since}
 
     def glance(self) -> Look | None:
         """What the record alone tells of a job that is bound and runs on, its state `UNSEEN`; None when one must look.
@@ -98,21 +117,23 @@ class Watch:
         except (TransientError, CapacityError) as error:
             self.not_seen(error)
             return None
+        self.hide_secrets(record)
         attempt = record.attempt
         ordered = record.verdict is not None or record.cancel is not None
         if self.until != "ended" or ordered or attempt is None or attempt.job_name is None or attempt.verdict:
             return None
         if self.follower.after is None:  # nothing was told yet, and nothing was printed before the job was
-            self.follower.pass_by(attempt.intent_at - LATE)
+            self.follower.pass_by(attempt.intent_at - CLOCKS_DIFFER)
         return _following(record, Job(name=attempt.job_name, state=UNSEEN), f"{attempt.job_name} is followed")
 
-    def look(self) -> Look:
+    def look(self, listed: Jobs | None = None) -> Look:
         """Reconcile once and tell what is new.
 
+        :param listed: all jobs of the job key, where somebody else has just listed them.
         :raises ServiceError: a permanent error, or one that lasted longer than `max_unknown_seconds`.
         """
         try:
-            look = self._look()
+            look = self._look(listed or [])
         except (TransientError, CapacityError) as error:
             self.not_seen(error)
             return Look(done=False, why=str(error))
@@ -124,10 +145,10 @@ class Watch:
 
         :raises ServiceError: `error`, when it is permanent or has been so for longer than `max_unknown_seconds`.
         """
-        now = time.monotonic()
+        now = self.services.now()
         self._unknown_since = self._unknown_since or now
         passes = isinstance(error, (TransientError, CapacityError))
-        if not passes or now - self._unknown_since > self.max_unknown_seconds:
+        if not passes or (now - self._unknown_since).total_seconds() > self.max_unknown_seconds:
             raise error
         self._tell("unknown", f"the state is unknown for now: {error}")
 
@@ -150,6 +171,13 @@ class Watch:
                 self.say(f"cancelled {attempt.job_name}: {why}")
         except TrainopsError as error:
             self.say(f"the job could not be cancelled ({error}); end_run or housekeeping goes on with it")
+
+    def hide_secrets(self, record: Record) -> None:
+        """Have the values of the job's secret variables hidden, once for each generation."""
+        if self._hidden_of != record.generation:
+            self._hidden_of = record.generation
+            for value in secret_values(record.spec):
+                self._hide(value)
 
     def tell_state(self, job: Job) -> None:
         """Tell the state of the job that somebody else saw, when it is new."""
@@ -207,9 +235,10 @@ class Watch:
         if progress is not None:
             self._tell("progress", progress)
 
-    def _look(self) -> Look:
-        action = self.run.advance()
-        record = self.run.store.load()
+    def _look(self, listed: Jobs) -> Look:
+        action = self.run.advance(listed)
+        record = self.run.store.known()
+        self.hide_secrets(record)
         if self.until == "ended":
             self._follow(record)
         if action.what == "finish":

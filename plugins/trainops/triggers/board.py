@@ -16,10 +16,11 @@ from weakref import WeakKeyDictionary
 from trainops import naming
 from trainops.errors import TrainopsError
 from trainops.steps.run_logs import LATE, job_number
-from trainops.steps.watch import UNSEEN
+from trainops.triggers.threads import in_thread
 
 if TYPE_CHECKING:
     from trainops.gcp.logs import LogLine
+    from trainops.gcp.vertex import Jobs
     from trainops.policy.lifecycle import Job
     from trainops.steps.run_logs import LogFollower
     from trainops.steps.services import Services
@@ -32,12 +33,29 @@ LIVE_JOBS = f'labels.managed-by="{naming.MANAGED_BY}" AND ' + " AND ".join(
 """Several `state!=` joined by AND: both are documented for this field, and others' code sends such filters.
 https://docs.cloud.google.com/vertex-ai/docs/reference/rest/v1/projects.locations.customJobs/list"""
 
+SEEN = ("name", "state", "labels")
+"""Fields of a job that the board looks at; a job's whole specification is a hundred times as long."""
+
+KEYS_PER_LIST = 20
+"""Job keys in one filter, which goes into the URL: 2,000 characters at most."""
+
+SOONER = 0.25
+"""Part of the usual time to the next look, after one that found news: ends come in bursts, such as those of a task
+that was mapped over a thousand inputs, or of a region in trouble."""
+
 JOBS_PER_READING = 200
 """Jobs in one filter of Cloud Logging, which takes 20,000 characters (https://docs.cloud.google.com/logging/quotas)."""
 
 CATCHING_UP_AT_ONCE = 5
 """Readings in one look for runs that have just begun to wait: `entries.list` may be called 60 times a minute by a
 whole project (https://docs.cloud.google.com/logging/quotas)."""
+
+READING_SECONDS = 2.5
+"""Time that every reading of a round adds to the next one's start: a thousand runs whose readings take two pages stay
+below those 60 calls, with room for the readings when jobs end."""
+
+WOKEN_AT_ONCE = 20
+"""Runs that are given lines before others have their turn: an end must not wait until a thousand have told theirs."""
 
 TOGETHER = timedelta(minutes=10)
 """Runs that catch up share a reading when they stopped so close to each other; it reads from the earliest on."""
@@ -46,7 +64,7 @@ TOGETHER = timedelta(minutes=10)
 class Follower:
     """One run that waits: its job, and what came for it since it was last asked.
 
-    :param job: as the run saw it last, `UNSEEN` where it did not look; another state on the board is a reason to look.
+    :param job: as the run saw it last, `UNSEEN` where it did not look, and in which state the board has shown it since.
     :param job_key: value of the job's label.
     :param log: where the run stands in its job's log.
     """
@@ -56,6 +74,9 @@ class Follower:
         self.job_key = job_key
         self.log = log
         self.changed = False
+        """True when the run must look: its job has ended or is being cancelled, or another job has its label."""
+        self.listed: Jobs = []
+        """All jobs of the job key as the board listed them when `changed` was set."""
         self.caught_up = False
         """True once its log was read from where it stopped; from then on all such runs are read together."""
         self.lines: list[LogLine] = []
@@ -96,7 +117,7 @@ class Board:
         self._region = region
         self._seconds = seconds
         self._followers: set[Follower] = set()
-        self._ticker: asyncio.Task[None] | None = None
+        self._loops: list[asyncio.Task[None]] = []
         self._newest: datetime | None = None
         """Time of the newest line of any job: as far as Google's clock is known to have moved on."""
 
@@ -104,35 +125,52 @@ class Board:
     async def following(self, follower: Follower) -> AsyncGenerator[Follower]:
         """Keep `follower` informed while the block runs."""
         self._followers.add(follower)
-        if self._ticker is None:
-            # An empty context: else what it logs would go to the task log of the trigger that started it.
-            self._ticker = asyncio.create_task(self._tick_on(), context=contextvars.Context())
+        if not self._loops:
+            # An empty context: else what they log would go to the task log of the trigger that started them.
+            loops = (self._look_on(), self._read_on())
+            self._loops = [asyncio.create_task(loop, context=contextvars.Context()) for loop in loops]
         try:
             yield follower
         finally:
             self._followers.discard(follower)
             if not self._followers:
-                self._ticker.cancel()
-                self._ticker = None
+                for loop in self._loops:
+                    loop.cancel()
+                self._loops = []
 
-    async def _tick_on(self) -> None:
+    async def _look_on(self) -> None:
+        pause = self._seconds
         while True:
-            await asyncio.sleep(self._seconds)
-            followers = list(self._followers)
+            await asyncio.sleep(pause)
+            followers, pause = list(self._followers), self._seconds
             try:
                 changed = await self._look(followers)
-                await self._read_logs(followers)  # before it is told that a job has ended: its last lines come first
+                # Before it is told that a job has ended, its last lines come.
+                told = await asyncio.gather(self._list_jobs(changed), self._read_logs(changed))
             except Exception:
-                # Else the ticker would be gone, and all who follow would wait for news that nobody brings.
+                # Else the loop would be gone, and all who follow would wait for news that nobody brings.
                 _log.exception("the jobs in %s cannot be looked at together; each run looks for itself", self._region)
                 changed = followers
+            else:
+                changed, pause = told[0], pause * (SOONER if changed else 1)
             for follower in changed:
                 follower.tell(changed=True)
+
+    async def _read_on(self) -> None:
+        pause = self._seconds
+        while True:
+            await asyncio.sleep(pause)
+            try:
+                count = await self._read_logs(list(self._followers))
+            except Exception:
+                _log.exception("what the jobs in %s print cannot be read", self._region)
+            else:
+                pause = max(self._seconds, READING_SECONDS * count)
 
     async def _look(self, followers: Sequence[Follower]) -> list[Follower]:
         """Compare what each knows of its job with the list; answers those that must look for themselves."""
         try:
-            jobs = await asyncio.to_thread(self._services.vertex(self._region).list, LIVE_JOBS)
+            jobs = await in_thread(self._services.vertex(self._region).list, LIVE_JOBS, SEEN)
         except TrainopsError as error:
             for follower in followers:
                 follower.tell(error=error)
@@ -143,30 +181,56 @@ class Board:
             if follower.error is not None:
                 follower.tell(error=None)
             state = states.get(follower.job.name)
-            if follower.job.state == UNSEEN and state not in {None, "JOB_STATE_CANCELLING"}:
+            if state not in {None, "JOB_STATE_CANCELLING", follower.job.state}:
                 follower.tell(job=replace(follower.job, state=state))
         return [one for one in followers if states.get(one.job.name) != one.job.state or of_key[one.job_key] != 1]
 
-    async def _read_logs(self, followers: Sequence[Follower]) -> None:
-        """Read what all their jobs printed, and give each its own."""
-        await asyncio.gather(*(self._read_log(group) for group in readings(followers)))
+    async def _list_jobs(self, followers: Sequence[Follower]) -> list[Follower]:
+        """Hand all jobs of its job key to each, and answer those that got them.
+
+        A burst of ends in which each run lists its own jobs would soon use up the 600 calls a minute that a project has
+        for everything but creating jobs (https://docs.cloud.google.com/vertex-ai/docs/quotas).
+        """
+        starts = range(0, len(followers), KEYS_PER_LIST)
+        groups = [followers[start : start + KEYS_PER_LIST] for start in starts]
+        told = await asyncio.gather(*(self._list_group(group) for group in groups))
+        return [follower for group in told for follower in group]
+
+    async def _list_group(self, group: Sequence[Follower]) -> Sequence[Follower]:
+        wanted = " OR ".join(f'labels.job-key="{follower.job_key}"' for follower in group)
+        try:
+            jobs = await in_thread(self._services.vertex(self._region).list, wanted)
+        except TrainopsError as error:
+            for follower in group:
+                follower.tell(error=error)
+            return []
+        for follower in group:
+            labels = {"job-key": follower.job_key, "managed-by": naming.MANAGED_BY}
+            follower.listed = [job for job in jobs if labels.items() <= job.get("labels", {}).items()]
+        return group
+
+    async def _read_logs(self, followers: Sequence[Follower]) -> int:
+        """Read what all their jobs printed, and give each its own; answers how many readings that took."""
+        groups = readings(followers)
+        await asyncio.gather(*(self._read_log(group) for group in groups))
+        return len(groups)
 
     async def _read_log(self, group: Sequence[Follower]) -> None:
         before = self._newest
         try:
-            lines = await asyncio.to_thread(self._entries, group)
+            lines = await in_thread(self._entries, group)
         except TrainopsError as error:
             for follower in group:
                 follower.tell(log_problem=error)
         else:
-            self._hand_out(group, lines, before)
+            await self._hand_out(group, lines, before)
 
     def _entries(self, group: Sequence[Follower]) -> list[LogLine]:
         starts = [follower.log.after for follower in group if follower.log.after is not None]
         numbers = [job_number(follower.job.name) for follower in group]
         return self._services.logs.entries(numbers, min(starts, default=None))
 
-    def _hand_out(self, group: Sequence[Follower], lines: Sequence[LogLine], before: datetime | None) -> None:
+    async def _hand_out(self, group: Sequence[Follower], lines: Sequence[LogLine], before: datetime | None) -> None:
         """Give each its lines.
 
         :param before: the newest line's time when the reading began.
@@ -176,7 +240,9 @@ class Board:
             by_job.setdefault(line.job_id, []).append(line)
         known = [moment for moment in (before, *(line.time for line in lines)) if moment is not None]
         newest = max(known, default=None)
-        for follower in group:
+        for number, follower in enumerate(group):
+            if number % WOKEN_AT_ONCE == 0:
+                await asyncio.sleep(0)
             follower.caught_up = True
             mine = by_job.get(job_number(follower.job.name))
             if mine:

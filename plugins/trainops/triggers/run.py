@@ -11,13 +11,16 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 
+from airflow.sdk.log import mask_secret
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from trainops.errors import TrainopsError
 from trainops.hooks.task import state_of
 from trainops.hooks.unfollowed import error_event
+from trainops.triggers.threads import in_background, in_thread
 
 if TYPE_CHECKING:
+    from trainops.gcp.vertex import Jobs
     from trainops.steps.watch import Look, Until, Watch
     from trainops.triggers.board import Follower
 
@@ -31,7 +34,7 @@ PROGRESS_SECONDS = 60.0
 """How often the trainer's metrics are read while its job runs."""
 
 URGENT_SECONDS = 1.0
-"""Time between looks while a cancel is to be confirmed."""
+"""Time to the first look after a cancel that is to be confirmed; doubled for each of the next ones."""
 
 KILLED = frozenset({"failed", "skipped", "upstream_failed", "removed"})
 """States of a task after which nobody will look at its job again."""
@@ -51,6 +54,7 @@ class RunTrigger(BaseTrigger):
     :param generation: the generation that the task followed; `on_kill` touches no other.
     :param position: of the log, where the task stopped.
     :param watch_id: names the object that keeps the position, for a triggerer that is started again.
+    :param deadline: moment, in ISO 8601 with its offset, at which it fires though nothing has ended; None for never.
     """
 
     def __init__(
@@ -68,6 +72,7 @@ class RunTrigger(BaseTrigger):
         cancel_on_kill: bool = True,
         position: dict[str, Any] | None = None,
         watch_id: str | None = None,
+        deadline: str | None = None,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.record_uri = record_uri
@@ -82,7 +87,9 @@ class RunTrigger(BaseTrigger):
         self.cancel_on_kill = cancel_on_kill
         self.position = position
         self.watch_id = watch_id or uuid.uuid4().hex
+        self.deadline = deadline
         self._lines: deque[str] = deque()
+        self._urgent_seconds = URGENT_SECONDS
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Everything that a restarted triggerer needs."""
@@ -101,6 +108,7 @@ class RunTrigger(BaseTrigger):
                 "cancel_on_kill": self.cancel_on_kill,
                 "position": self.position,
                 "watch_id": self.watch_id,
+                "deadline": self.deadline,
             },
         )
 
@@ -108,52 +116,65 @@ class RunTrigger(BaseTrigger):
         """Look until done, then hand over."""
         started = time.monotonic()
         try:
-            watch = await asyncio.to_thread(self._watch)
-            await self._until_done(watch)
+            watch = await in_background(self._watch)
+            status = await self._until_done_or_late(watch)
         except TrainopsError as error:
             self.log.error("%s", error)
             event = error_event(error)
         else:
-            event = {"status": "done", "position": watch.follower.position}
+            event = {"status": status, "position": watch.follower.position}
         await asyncio.sleep(max(0.0, SETTLE_SECONDS - (time.monotonic() - started)))
         yield TriggerEvent(event)  # type: ignore[no-untyped-call]
 
     async def on_kill(self) -> None:
         """Cancel the generation that the task followed, when the task's state says that nobody will go on with it."""
-        state = await asyncio.to_thread(self._task_state)
+        state = await in_thread(self._task_state)
         self.log.info("killed by a person; the task's state is %s", state)
         if self.cancel_on_kill:
-            await asyncio.to_thread(self._cancel_if_abandoned, state)
+            await in_thread(self._cancel_if_abandoned, state)
         self._tell_lines()
+
+    async def _until_done_or_late(self, watch: Watch) -> str:
+        """Answers `done`, or `deadline` when that passed first."""
+        ends = None if self.deadline is None else datetime.fromisoformat(self.deadline)
+        limit = asyncio.timeout(None if ends is None else (ends - datetime.now(UTC)).total_seconds())
+        try:
+            async with limit:
+                await self._until_done(watch)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            await in_thread(watch.forget)
+            return "deadline"
+        return "done"
 
     async def _until_done(self, watch: Watch) -> None:
         try:
-            await asyncio.to_thread(watch.remember, self.watch_id)
-            look = await asyncio.to_thread(watch.glance) or await self._look(watch)
+            await in_background(watch.remember, self.watch_id)
+            look = await in_background(watch.glance) or await self._look(watch)
             while not look.done:
-                await self._until_news(watch, look)
-                look = await self._look(watch)
-            await asyncio.to_thread(self._hand_over, watch, look)
+                listed = await self._until_news(watch, look)
+                look = await self._look(watch, listed)
+            await in_thread(self._hand_over, watch, look)
         except asyncio.CancelledError:
-            await asyncio.to_thread(watch.keep_position)
+            await in_thread(watch.keep_position)
             raise
 
-    async def _look(self, watch: Watch) -> Look:
-        look = await asyncio.to_thread(watch.look)
+    async def _look(self, watch: Watch, listed: Jobs | None = None) -> Look:
+        look = await in_thread(watch.look, listed)
         self._tell_lines()
         return look
 
-    async def _until_news(self, watch: Watch, look: Look) -> None:
-        """Wait until another look is due.
+    async def _until_news(self, watch: Watch, look: Look) -> Jobs:
+        """Wait until another look is due; answers the jobs of the job key when somebody has listed them for it.
 
         While the job just runs, the board that all runs share says when; else it is the time between looks.
         """
         from trainops.triggers.board import Follower, board_of
 
         if look.job is None or not look.job.live or look.job.state == "JOB_STATE_CANCELLING":
-            cancelling = look.job is not None and look.job.live
-            await asyncio.sleep(min(self.poll_seconds, URGENT_SECONDS) if cancelling else self.poll_seconds)
-            return
+            await asyncio.sleep(self._pause(cancelling=look.job is not None and look.job.live))
+            return []
         board = board_of(watch.services, look.job.name.split("/")[3], self.poll_seconds)
         async with board.following(Follower(look.job, look.job_label, watch.follower)) as follower:
             now = time.monotonic()
@@ -162,10 +183,19 @@ class RunTrigger(BaseTrigger):
             while not follower.changed and (now := time.monotonic()) < until:
                 await follower.news(min(until, progress) - now)
                 await self._pass_on(watch, follower)
-                if time.monotonic() >= progress:
+                if not follower.changed and time.monotonic() >= progress:
                     progress = time.monotonic() + PROGRESS_SECONDS
-                    await asyncio.to_thread(watch.tell_progress, look.folder)
+                    await in_background(watch.tell_progress, look.folder)
                     self._tell_lines()
+            return follower.listed
+
+    def _pause(self, *, cancelling: bool) -> float:
+        """Seconds between two looks of a run that the board does not help; a thousand may be cancelled at once."""
+        if not cancelling:
+            self._urgent_seconds = URGENT_SECONDS
+            return self.poll_seconds
+        pause, self._urgent_seconds = self._urgent_seconds, 2 * self._urgent_seconds
+        return min(self.poll_seconds, pause)
 
     async def _pass_on(self, watch: Watch, follower: Follower) -> None:
         """Tell what the board says of the job."""
@@ -177,8 +207,8 @@ class RunTrigger(BaseTrigger):
             watch.tell_state(follower.job)
         watch.tell_lines(lines, problem)
         self._tell_lines()
-        if watch.must_keep_position:
-            await asyncio.to_thread(watch.keep_position)
+        if watch.must_keep_position and not follower.changed:
+            await in_background(watch.keep_position)
 
     def _tell_lines(self) -> None:
         """Log what the looks said; they run in threads, and only here the log is surely the task's."""
@@ -198,6 +228,7 @@ class RunTrigger(BaseTrigger):
             max_unknown_seconds=self.max_unknown_seconds,
             position=self.position,
             reads_log=False,
+            hide=mask_secret,
         )
 
     def _hand_over(self, watch: Watch, look: Look) -> None:

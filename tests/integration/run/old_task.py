@@ -44,6 +44,7 @@ class Try:
     def __init__(self, number: int = 1, **changes: Any) -> None:
         self.dag_id, self.run_id, self.task_id, self.map_index = "old_dag", "r", "train", -1
         self.id, self.try_number, self.max_tries = f"try-{number}", number, 3
+        self.start_date = datetime.now(UTC)
         vars(self).update(changes)
         self.pushed: Json = {}
 

@@ -160,6 +160,19 @@ def test_a_clear_begins_a_generation_and_ends_the_job_of_the_one_before(world: W
     assert world.record.earlier[0]["generation"] == 1
 
 
+def test_a_clear_that_moves_the_job_to_another_region_ends_the_one_in_the_region_before(world: World) -> None:
+    world.begin(job_request(SLOW))
+    world.run().advance()
+    moved = job_request(OK)
+    moved.training_input["region"] = "europe-west4"
+    world.begin(moved, task_try(2, max_tries=3, clear_number=1))
+    assert world.until("finish").verdict is Verdict.SUCCEEDED
+    states = [
+        job["state"] for region in ("us-central1", "europe-west4") for job in world.services.vertex(region).list()
+    ]
+    assert states == ["JOB_STATE_CANCELLED", "JOB_STATE_SUCCEEDED"]
+
+
 @pytest.mark.case("C002")
 def test_a_retry_after_a_failed_job_submits_the_next_attempt_and_exit_code_2_does_not(world: World) -> None:
     world.begin(job_request("import sys; sys.exit(1)"))
@@ -208,6 +221,24 @@ def test_a_second_run_waits_for_the_first_ones_gpus_and_says_so(world: World) ->
     world.run().cancel("make room")
     world.until("finish")
     assert second.until("finish").verdict is Verdict.SUCCEEDED
+
+
+def test_a_run_cleared_while_it_waits_is_admitted_with_the_gpus_that_it_asks_for_now(world: World) -> None:
+    first = World(world.settings, world.faults)
+    first.uri = f"{world.settings.work}/runs/exp/other/submit_training.json"
+    first.begin(job_request(SLOW, gpus=2, job_key="other-submit_training", run_key="other"), task_try(run_id="other"))
+    first.run().advance()
+    world.begin(job_request(OK, gpus=1))
+    assert world.run().advance().what == "wait"
+    world.begin(job_request(SLOW, gpus=2), task_try(2, max_tries=3, clear_number=1))
+    assert "needs 2 GPUs" in world.run().advance().why
+    first.run().cancel("make room")
+    first.until("finish")
+    world.until("JOB_STATE_RUNNING")
+    ledger, _ = world.services.queue.snapshot()
+    assert ledger.leases["exp-run-submit_training"].gpus == {"NVIDIA_TESLA_T4/us-central1/standard": 2}
+    world.run().cancel("the test is over")
+    world.until("finish")
 
 
 def test_a_gang_larger_than_the_pool_is_refused_before_it_waits(world: World) -> None:
@@ -294,7 +325,7 @@ def test_housekeeping_ends_what_belongs_to_no_active_dag_run_and_leaves_the_rest
     abandoned.run().advance()
     states = {"r": "running", "gone": None}
     told = end_abandoned(world.services, lambda _dag, run: states[run], say=world.said.append)
-    assert told == {"ended": ["gone-submit_training"], "kept": ["exp-run-submit_training"], "failed": []}
+    assert told == {"ended": ["gone-submit_training"], "kept": ["exp-run-submit_training"], "failed": [], "unseen": []}
     assert abandoned.record.verdict is Verdict.CANCELLED
     assert world.record.verdict is None
     states["r"] = "failed"

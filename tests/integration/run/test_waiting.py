@@ -9,69 +9,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
-import yaml
+from tests.integration.run.waiters import Waiters, event_of
 
-from trainops.policy.record import TaskTry
 from trainops.settings import Settings
-from trainops.steps.run import Run
-from trainops.steps.services import Services
-from trainops.steps.start import JobRequest, begin
 from trainops.triggers.run import RunTrigger
-
-POLL_SECONDS = 1.0
-TALKING = "import time; [(print('line', n, flush=True), time.sleep(0.4)) for n in range(25)]"
-
-
-class Waiters:
-    """Runs of one environment, each followed by a trigger, as a triggerer does."""
-
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
-        self.services = Services(settings)
-
-    def submit(self, name: str, code: str = TALKING) -> str:
-        """Begin a run, submit its job, and return its record's URI."""
-        config = {"imageUri": "example/image", "containerCommand": ["python", "-c"], "containerArgs": [code]}
-        body = {"scaleTier": "CUSTOM", "masterType": "n1-standard-8", "region": "us-central1", "masterConfig": config}
-        request = JobRequest(
-            job_key=f"{name}-submit", run_key=name, experiment="exp", task="submit", display_name=name,
-            training_input=body,
-        )  # fmt: skip
-        uri = f"{self.settings.work}/runs/exp/{name}/submit.json"
-        tried = TaskTry(dag_id="d", run_id=name, task_id="submit", try_number=1)
-        begin(self.services.storage, self.settings, uri, request, tried, actor="submit")
-        Run(self.services, uri, actor="submit", say=lambda _: None).advance()
-        return uri
-
-    def trigger(self, uri: str) -> RunTrigger:
-        task = {"dag_id": "d", "run_id": uri.split("/")[-2], "task_id": "wait", "map_index": -1}
-        return RunTrigger(record_uri=uri, task=task, until="ended", generation=1, poll_seconds=POLL_SECONDS)
-
-    def calls(self) -> Counter[str]:
-        """What the stand-in was asked so far, by method."""
-        entries = httpx.get(f"{self.settings.vertex_endpoint('us-central1')}/journal?event=call").json()["entries"]
-        return Counter(entry["method"] for entry in entries)
 
 
 @pytest.fixture
 def waiters(vertex_settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Waiters:
-    monkeypatch.setenv("TRAINOPS_CONFIGS", str(tmp_path))
-    monkeypatch.setenv("TRAINOPS_ENVIRONMENT", "test")
-    (tmp_path / "gpu_pools.yaml").write_text("pools: []\n")
-    (tmp_path / "environments").mkdir()
-    values = vertex_settings.model_dump(by_alias=True, mode="json", exclude_none=True)
-    del values["name"]
-    (tmp_path / "environments" / "test.yaml").write_text(yaml.safe_dump(values))
-    return Waiters(vertex_settings)
-
-
-async def event_of(trigger: RunTrigger) -> dict[str, Any]:
-    events: list[Any] = [event async for event in trigger.run()]
-    assert len(events) == 1
-    payload: dict[str, Any] = events[0].payload
-    return payload
+    return Waiters(vertex_settings, tmp_path, monkeypatch)
 
 
 def test_runs_that_wait_together_share_the_list_and_the_reading_of_logs(

@@ -92,10 +92,16 @@ def test_a_list_reads_every_page(vertex: Vertex, server: Any) -> None:
     assert {asked.path for asked in server.asked} == {JOBS}
 
 
+def test_a_list_asks_for_the_fields_that_are_wanted_on_every_page(vertex: Vertex, server: Any) -> None:
+    server.replies.extend([(200, {"customJobs": [{"name": "a"}], "nextPageToken": "more"}), (200, {})])
+    vertex.list("labels.job-key=x", ("name", "state", "labels"))
+    assert [asked.query["readMask"] for asked in server.asked] == ["name,state,labels"] * 2
+
+
 def test_an_empty_list_and_no_filter(vertex: Vertex, server: Any) -> None:
     server.replies.append((200, {}))
     assert vertex.list() == []
-    assert "filter" not in server.asked[0].query
+    assert not {"filter", "readMask"} & set(server.asked[0].query)
 
 
 def test_get_cancel_and_delete_go_by_name(vertex: Vertex, server: Any) -> None:

@@ -51,6 +51,10 @@ TABLE = [
     (8, "words that nobody has seen yet", Verdict.STOCKOUT, None, "another region"),
     (13, "Internal error occurred for the current attempt.", Verdict.INTERNAL, None, "submitted again"),
     (13, "words that nobody has seen yet", Verdict.INTERNAL, None, "submitted again"),
+    (14, "The service is currently unavailable.", Verdict.INTERNAL, None, "submitted again"),
+    (10, "The operation was aborted.", Verdict.INTERNAL, None, "submitted again"),
+    (4, "words that nobody has seen yet", Verdict.FAILED, None, "log lines"),
+    (14, "The replica workerpool0-0 exited with a non-zero status of 1.", Verdict.FAILED, 1, "log lines"),
     (
         3, f"Vertex AI Service Agent {AGENT} does not have permission to access Artifact Registry repository "
         "projects/my-project/locations/us-central1/repositories/images.",

@@ -22,6 +22,7 @@ from tests.unit.steps.lifecycle_model.judge import Judge
 from tests.unit.steps.lifecycle_model.model_vertex import ERRORS, LIVE_STATES, ModelJob
 from tests.unit.steps.lifecycle_model.world import World
 
+from trainops.gcp.vertex import Jobs
 from trainops.policy.lifecycle import Action, Job, Lease, next_action
 from trainops.policy.record import Record
 from trainops.steps import run as run_module
@@ -80,10 +81,15 @@ class Lifecycle(RuleBasedStateMachine):
         self.world.next_try()
         self._start(self.world.task())
 
-    @precondition(lambda self: self._room())
+    @precondition(lambda self: self._room() and self.world.existing_record.verdict is not None)
     @rule()
-    def a_person_clears(self) -> None:
-        self.world.next_try(cleared=True)
+    def airflow_retries_the_task_that_waits(self) -> None:
+        self._start(self.world.sensor_retry())
+
+    @precondition(lambda self: self._room())
+    @rule(gpus=st.sampled_from([None, 0, 1, 2]))
+    def a_person_clears(self, gpus: int | None) -> None:
+        self.world.next_try(cleared=True, gpus=gpus)
         self._start(self.world.task())
 
     @precondition(lambda self: self._room())
@@ -113,6 +119,11 @@ class Lifecycle(RuleBasedStateMachine):
     @rule(which=WHICH, how=st.sampled_from(["SUCCEEDED", "EXPIRED", "PARTIALLY_SUCCEEDED", *ERRORS]))
     def a_job_ends(self, which: int, how: str) -> None:
         self.world.cloud.end(self._job(which), how)
+
+    @precondition(lambda self: self._live())
+    @rule(which=WHICH)
+    def a_job_makes_room_for_another_run(self, which: int) -> None:
+        self.world.preempted(self._job(which))
 
     @precondition(lambda self: self._live())
     @rule(which=WHICH)
@@ -249,7 +260,7 @@ def no_generation_match(store: RecordStore, changed: Change) -> Record | None:
     return after or before
 
 
-def no_list(run: Run, record: Record) -> tuple[Job, ...]:
+def no_list(run: Run, record: Record, _listed: Jobs) -> tuple[Job, ...]:
     """After an unclear create nobody looks for the job by its label."""
     name = record.attempt and record.attempt.job_name
     return (read_job(run.services.vertex(record.region).get(name)),) if name else ()
@@ -263,12 +274,18 @@ def unconfirmed(record: Record, jobs: tuple[Job, ...], lease: Lease, now: dateti
     return action
 
 
+def no_marker(_run: Run, _record: Record, job: Job) -> Job:
+    """Nobody asks whether a job that ended well made room for another run."""
+    return job
+
+
 FAULTS = [
     (RecordStore, "swap", no_intent),
     (RecordStore, "swap", any_record),
     (RecordStore, "change", no_generation_match),
     (Run, "_jobs", no_list),
     (run_module, "next_action", unconfirmed),
+    (Run, "_with_marker", no_marker),
     pytest.param(run_module, "LATEST_SEND", timedelta(days=1), marks=pytest.mark.full),
 ]
 

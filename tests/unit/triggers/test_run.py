@@ -20,6 +20,7 @@ ARGUMENTS: dict[str, Any] = {
     "cancel_on_kill": False,
     "position": {"after": None, "seen": {"1": 1.0}},
     "watch_id": "0a1b",
+    "deadline": "2026-11-30T12:00:00+00:00",
 }
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.unit.steps.lifecycle_model.actor import Actor, Crash
 from tests.unit.steps.lifecycle_model.model_vertex import ModelJob
-from tests.unit.steps.lifecycle_model.world import JOB_KEY, URI, World
+from tests.unit.steps.lifecycle_model.world import JOB_KEY, POOLS, URI, World
 
 from trainops.errors import TransientError
 from trainops.policy.record import Attempt, Record, Verdict
@@ -92,7 +92,9 @@ class Judge:
             for job in running
             if record.accelerators and record.attempt and job.name == record.attempt.job_name
         ]
-        self.require(not kept or JOB_KEY in self.world.leases(), f"{kept} uses GPUs without a lease")
+        pools = POOLS.names(record.accelerators, record.region, record.provisioning)
+        held = self.world.leases().get(JOB_KEY)
+        self.require(not kept or held == pools, f"{kept} uses {pools}, and its lease is of {held}")
 
     def check_verdict(self) -> None:
         """Whatever the record says of ended attempts and of the generation is true."""
@@ -103,7 +105,8 @@ class Judge:
             self._check_attempt(record, attempt)
         if record.verdict is Verdict.SUCCEEDED:
             last = record.attempt
-            true = last is not None and last.job_name is not None and self._job(last.job_name).state == "SUCCEEDED"
+            job = self._job(last.job_name) if last is not None and last.job_name is not None else None
+            true = job is not None and job.state == "SUCCEEDED" and not job.preempted
             self.require(true, "the record says succeeded, and no job of the last attempt did")
         if record.verdict in KILLING:
             self._check_killed(record)
@@ -113,7 +116,8 @@ class Judge:
             return
         job = self._job(attempt.job_name)
         if job.state == "SUCCEEDED" and not job.cancel_asked and not job.deleted:
-            self.require(attempt.verdict is Verdict.SUCCEEDED, f"{job.name} succeeded, told as {attempt.verdict}")
+            true = {Verdict.PREEMPTED, Verdict.DEADLINE} if job.preempted else {Verdict.SUCCEEDED}
+            self.require(attempt.verdict in true, f"{job.name} succeeded, told as {attempt.verdict}")
         self.require(
             not job.live or job.cancel_asked or attempt.verdict in KILLING,
             f"{job.name} lives, told as {attempt.verdict}",
@@ -135,7 +139,7 @@ class Judge:
             return
         self.require(record.verdict is not None, f"the generation never ended: {record.story[-1]}")
         self.require(not [job for job in self.world.cloud.jobs if job.live], "a job is left running")
-        self.require(JOB_KEY not in self.world.leases() | self.world.requests(), "a lease or a request is left")
+        self.require(JOB_KEY not in {*self.world.leases(), *self.world.requests()}, "a lease or a request is left")
         told = record.model_dump_json()
         for job in self.world.cloud.jobs:  # one that was deleted may never have been seen
             self.require(job.deleted or job.name in told, f"the record does not explain {job.name}")

@@ -16,6 +16,13 @@ from trainops.gcp.storage import Blob, ObjectInfo, Storage
 T = TypeVar("T")
 
 
+@dataclass(frozen=True, slots=True)
+class Stored(Blob):
+    """An object, and when it was written."""
+
+    updated: datetime
+
+
 @dataclass
 class Objects:
     """What is stored.
@@ -25,7 +32,7 @@ class Objects:
 
     now: Callable[[], datetime]
     told: Callable[[str, Any], None] = lambda _uri, _value: None
-    blobs: dict[str, Blob] = field(default_factory=dict)
+    blobs: dict[str, Stored] = field(default_factory=dict)
     writes: int = 0
 
     def write(self, uri: str, data: bytes, generation: int | None) -> int:
@@ -34,7 +41,7 @@ class Objects:
         if generation is not None and generation != there:
             raise WriteConflict(f"writing {uri}: generation {there}, not {generation}", status=412)
         self.writes += 1
-        self.blobs[uri] = Blob(data, self.writes, self.now())
+        self.blobs[uri] = Stored(data, self.writes, self.now())
         self.told(uri, json.loads(data))
         return self.writes
 

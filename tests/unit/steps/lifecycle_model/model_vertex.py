@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from tests.unit.steps.lifecycle_model.actor import Actor, Crash, Fate
 from tests.unit.steps.lifecycle_model.model_storage import met
 
+from trainops import naming
 from trainops.errors import AccessError, CapacityError, NotFoundError, RequestRefused, TransientError
 from trainops.gcp.vertex import Jobs, Vertex
 
@@ -48,6 +49,8 @@ class ModelJob:
     """True when a person outside cancelled or deleted it."""
     deleted: bool = False
     late: bool = False
+    preempted: bool = False
+    """True when its trainer made room for another run before it ended."""
 
     @property
     def name(self) -> str:
@@ -61,6 +64,13 @@ class ModelJob:
     @property
     def attempt(self) -> int:
         return int(self.body["labels"]["attempt"])
+
+    @property
+    def control(self) -> str:
+        """The folder in which its trainer looks for orders."""
+        pool = self.body["jobSpec"]["workerPoolSpecs"][0]
+        env: list[dict[str, str]] = pool["containerSpec"]["env"]
+        return next(item["value"] for item in env if item["name"] == naming.CONTROL_VARIABLE)
 
     @property
     def live(self) -> bool:
@@ -164,7 +174,11 @@ class ModelVertex(Vertex):
     def get(self, name: str) -> dict[str, Any]:
         return met(self.actor, f"get {name}", lambda: self._existing(name).json(self._existing(name).state))
 
-    def list(self, filter: str = "") -> list[dict[str, Any]]:  # ruff: ignore[builtin-argument-shadowing]
+    def list(
+        self,
+        filter: str = "",  # ruff: ignore[builtin-argument-shadowing]
+        fields: Sequence[str] = (),
+    ) -> list[dict[str, Any]]:
         assert re.sub(_CONDITION, "", filter).replace(" AND ", "") == "", f"the model knows no filter {filter!r}"
         wanted = dict(_CONDITION.findall(filter))
         return met(self.actor, "list jobs", lambda: self._listed(wanted))

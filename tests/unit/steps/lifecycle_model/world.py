@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.unit.steps.lifecycle_model.actor import Actor
 from tests.unit.steps.lifecycle_model.model_storage import ModelStorage, Objects, met
-from tests.unit.steps.lifecycle_model.model_vertex import Cloud, ModelVertex
+from tests.unit.steps.lifecycle_model.model_vertex import Cloud, ModelJob, ModelVertex
 
 from trainops import naming
 from trainops.config.gpu_pools import GpuPool, GpuPools
@@ -20,7 +20,7 @@ from trainops.steps.queue import GpuQueue
 from trainops.steps.record_store import RecordStore
 from trainops.steps.run import Run
 from trainops.steps.services import Services
-from trainops.steps.start import JobRequest, begin
+from trainops.steps.start import JobRequest, begin, reopen
 
 SETTINGS = Settings.model_validate({
     "name": "model",
@@ -33,6 +33,7 @@ POOLS = GpuPools(pools=[GpuPool(accelerator="NVIDIA_TESLA_T4", region="us-centra
 URI = naming.record_uri(SETTINGS.work, "exp", "exp-run", "submit_training")
 JOB_KEY = "exp-run-submit_training"
 OTHER_KEY = "other-submit_training"
+OTHER_ASKS = {"NVIDIA_TESLA_T4": 2}
 RUNNING_HOURS, WAITING_HOURS = 6.0, 2.0
 
 
@@ -64,7 +65,8 @@ class World:
         self.now = datetime(2026, 11, 30, 12, tzinfo=UTC)
         self.objects = Objects(lambda: self.now)
         self.cloud = Cloud(lambda: self.now, lag)
-        self.request = _request(gpus, deadlines)
+        self.deadlines = deadlines
+        self.request = job_request(gpus, deadlines=deadlines)
         self.current = TaskTry(dag_id="train_exp", run_id="r", task_id="submit_training", max_tries=2)
         self._parsed: tuple[int, Record | None] = (0, None)
         self.calm = ModelServices(self, None)
@@ -84,11 +86,20 @@ class World:
         assert self.record is not None
         return self.record
 
-    def next_try(self, *, cleared: bool = False) -> None:
-        """Airflow is about to run the task again, as a retry or after a clear."""
+    def next_try(self, *, cleared: bool = False, gpus: int | None = None) -> None:
+        """Airflow is about to run the task again, as a retry or after a clear.
+
+        :param gpus: what its code asks for now; None for what it asked before.
+        """
+        if gpus is not None:
+            self.request = job_request(gpus, deadlines=self.deadlines)
         now = self.current
         more = {"max_tries": now.max_tries + 1, "clear_number": now.clear_number + 1} if cleared else {}
         self.current = now.model_copy(update={"try_number": now.try_number + 1, **more})
+
+    def begin(self) -> None:
+        """The task opens its generation, or resumes it, and goes no further."""
+        begin(self.calm.storage, SETTINGS, URI, self.request, self.current, actor="task", clock=self.calm.now)
 
     def task(self) -> Actor:
         """A try of the task: begins or resumes, looks once, and notes that it ended, as the operator does."""
@@ -108,6 +119,17 @@ class World:
     def look(self) -> Actor:
         """A sensor, a trigger or anybody else reconciles once."""
         return Actor("sensor", lambda actor: self._run(ModelServices(self, actor), actor).advance())
+
+    def sensor_retry(self) -> Actor:
+        """A retry of the task that waits: opens a generation that failed again, and looks."""
+
+        def work(actor: Actor) -> Action:
+            services = ModelServices(self, actor)
+            run = self._run(services, actor)
+            reopen(run.store, self.current.model_copy(update={"task_id": "wait_for_training"}), services.now())
+            return run.advance()
+
+        return Actor("sensor", work)
 
     def kill(self, generation: int) -> Actor:
         """A trigger whose task was marked failed ends the generation that it followed, as `on_kill` does."""
@@ -135,22 +157,28 @@ class World:
 
         return Actor("end_run", work)
 
+    def preempted(self, job: ModelJob) -> None:
+        """A job's trainer saves, leaves its marker where it was told to look for orders, and ends well."""
+        job.preempted = True
+        self.objects.write(f"{job.control}/preempted", b"{}", None)
+        self.cloud.end(job, "SUCCEEDED")
+
     def other_takes_gpus(self) -> None:
         """Another job key asks for GPUs, and binds them when it gets them."""
-        other = self.existing_record.model_copy(update={"job_key": OTHER_KEY})
-        if other.accelerators:
+        other = self.existing_record.model_copy(update={"job_key": OTHER_KEY, "accelerators": OTHER_ASKS})
+        if self.existing_record.accelerators:
             self.calm.queue.enqueue(other, "gs://my-bucket/other.json")
-            if self.calm.queue.lease(OTHER_KEY).state == "reserved":
+            if self.calm.queue.lease(other, "gs://my-bucket/other.json").state == "reserved":
                 self.calm.queue.bind(OTHER_KEY, "projects/12/locations/us-central1/customJobs/other")
 
     def other_gives_back(self) -> None:
         """The other job key has ended."""
         self.calm.queue.release(OTHER_KEY)
 
-    def leases(self) -> set[str]:
-        """Who holds GPUs, by the ledger."""
+    def leases(self) -> dict[str, dict[str, int]]:
+        """Who holds which GPUs, by the ledger."""
         ledger, _ = self.calm.queue.snapshot()
-        return set(ledger.leases)
+        return {key: lease.gpus for key, lease in ledger.leases.items()}
 
     def requests(self) -> set[str]:
         """Whose requests stand in the queue, those of silent owners as well."""
@@ -168,7 +196,8 @@ def _pause(actor: Actor) -> None:
     met(actor, "pause", lambda: None)
 
 
-def _request(gpus: int, deadlines: bool) -> JobRequest:
+def job_request(gpus: int, *, deadlines: bool, priority: int = 50) -> JobRequest:
+    """What the task asks for: one machine with so many GPUs."""
     master: dict[str, Any] = {"imageUri": "example/image"}
     if gpus:
         master["acceleratorConfig"] = {"type": "NVIDIA_TESLA_T4", "count": gpus}
@@ -177,5 +206,6 @@ def _request(gpus: int, deadlines: bool) -> JobRequest:
         training_input={
             "scaleTier": "CUSTOM", "masterType": "n1-standard-8", "region": "us-central1", "masterConfig": master,
         },
-        max_waiting_hours=WAITING_HOURS if deadlines else None, max_running_hours=RUNNING_HOURS if deadlines else None,
+        priority=priority, max_waiting_hours=WAITING_HOURS if deadlines else None,
+        max_running_hours=RUNNING_HOURS if deadlines else None,
     )  # fmt: skip
