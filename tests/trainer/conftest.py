@@ -116,13 +116,33 @@ def tokens(tmp_path_factory: pytest.TempPathFactory, dataset: str, make_plan: Ma
     return folder
 
 
+@pytest.fixture(scope="session")
+def pairs() -> Documents:
+    """Prompts and responses to tune on."""
+    numbers = range(12)
+    return [{"prompt": f"What is {a} + {b}?\n", "response": f"It is {a + b}."} for a in numbers for b in numbers]
+
+
+@pytest.fixture(scope="session")
+def pair_tokens(tmp_path_factory: pytest.TempPathFactory, stage: Stage, make_plan: MakePlan, pairs: Documents) -> str:
+    """Folder of the pairs' tokens; they were staged as one file of lines."""
+    from trainer.tokenize import main
+
+    text = "".join(json.dumps(pair) + "\n" for pair in pairs)
+    dataset = stage(tmp_path_factory.mktemp("pairs"), [{"id": "0" * 16, "source": "sums.jsonl", "text": text}])
+    folder = str(tmp_path_factory.mktemp("pair-tokens"))
+    plan = make_plan(tokenizer={"documents": "pairs", "vocab_size": 300})
+    assert main(["--dataset", dataset, "--output", folder, "--config", plan]) == 0
+    return folder
+
+
 @pytest.fixture
 def train(tokens: str, make_plan: MakePlan) -> Run:
     """Trains in this process; keyword arguments change the small config."""
     from trainer.task import main
 
-    def run(folder: Path, *extra: str, **changes: Any) -> int:
-        return main(["--config", make_plan(**changes), "--tokens", tokens, "--job-dir", str(folder), *extra])
+    def run(folder: Path, *extra: str, data: str = tokens, **changes: Any) -> int:
+        return main(["--config", make_plan(**changes), "--tokens", data, "--job-dir", str(folder), *extra])
 
     return run
 
@@ -132,9 +152,11 @@ def spawn(tokens: str, make_plan: MakePlan) -> Iterator[Spawn]:
     """Starts a replica in a process of its own; the ones still running are killed at the end."""
     started: list[subprocess.Popen[str]] = []
 
-    def start(folder: Path, *, environment: dict[str, str] | None = None, **changes: Any) -> subprocess.Popen[str]:
+    def start(
+        folder: Path, *, environment: dict[str, str] | None = None, data: str = tokens, **changes: Any
+    ) -> subprocess.Popen[str]:
         plan = make_plan(**changes)
-        command = [sys.executable, "-m", "trainer.task", "--config", plan, "--tokens", tokens, "--job-dir", str(folder)]
+        command = [sys.executable, "-m", "trainer.task", "--config", plan, "--tokens", data, "--job-dir", str(folder)]
         clean = {key: value for key, value in os.environ.items() if key not in {"CLUSTER_SPEC", "TF_CONFIG"}}
         process = subprocess.Popen(
             command,
@@ -177,5 +199,5 @@ def bucket() -> Iterator[str]:
 
 @pytest.fixture(autouse=True)
 def _no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("CLUSTER_SPEC", "TF_CONFIG", "RANK", "WORLD_SIZE", "TRAINOPS_CONTROL_URI"):
+    for name in ("CLUSTER_SPEC", "TF_CONFIG", "RANK", "WORLD_SIZE", "TRAINOPS_CONTROL_URI", "AIP_TENSORBOARD_LOG_DIR"):
         monkeypatch.delenv(name, raising=False)

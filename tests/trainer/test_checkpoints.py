@@ -45,3 +45,18 @@ def test_a_corrupt_newest_gives_way_to_the_one_before_and_is_told_of(
     assert "step-00000002.pt is corrupt" in capsys.readouterr().out
     assert checkpoints.load(1)["step"] == 1
     assert names(tmp_path) == ["step-00000001.pt"]
+
+
+def test_a_machine_without_memory_does_not_make_a_checkpoint_corrupt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_memory(*values: object, **options: object) -> None:
+        torch.empty(10**15)
+
+    checkpoints = saved(tmp_path, 1, 2)
+    monkeypatch.setattr(torch, "load", no_memory)
+
+    with pytest.raises(RuntimeError, match="DefaultCPUAllocator"):
+        checkpoints.newest_sound()
+
+    assert names(tmp_path) == ["step-00000001.pt", "step-00000002.pt"]

@@ -31,7 +31,8 @@ def test_an_unknown_key_is_refused_with_its_place_and_the_nearest_key() -> None:
         ({"steps": 0}, "trainer.steps: got 0; allowed: at least 1"),
         ({"steps": None}, "trainer.steps: expected int, got None"),
         ({"learning_rate": 0}, "trainer.learning_rate: got 0.0; allowed: more than 0.0"),
-        ({"model": {"family": "lama"}}, "trainer.model.family: got 'lama'; allowed: llama, gpt2, qwen2; did you mean"),
+        ({"model": {"settings": []}}, "trainer.model.settings: expected dict, got []"),
+        ({"init_from": 3}, "trainer.init_from: expected str, got 3"),
         ({"model": 3}, "trainer.model: expected a mapping, got 3"),
     ],
 )
@@ -45,3 +46,10 @@ def test_a_value_that_does_not_fit_is_refused(data: dict[str, object], message: 
 def test_only_kinds_of_tokenizer_that_exist_are_taken() -> None:
     with pytest.raises(UserError, match="allowed: bpe"):
         parse(TokenizerConfig, {"kind": "words"}, source="plan.json", key="tokenizer")
+
+
+def test_a_kind_of_documents_is_named_when_it_is_misspelt() -> None:
+    with pytest.raises(
+        UserError, match=r"tokenizer\.documents: got 'pair'; allowed: text, pairs; did you mean 'pairs'"
+    ):
+        parse(TokenizerConfig, {"documents": "pair"}, source="plan.json", key="tokenizer")

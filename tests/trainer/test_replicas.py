@@ -65,7 +65,24 @@ def test_two_replicas_of_uneven_shares_train_as_one_would(
     assert result(tmp_path / "two")["replicas"] == 2
     assert result(tmp_path / "two")["eval_tokens"] == result(tmp_path / "one")["eval_tokens"]
     assert "replica 1 of 2" in outputs[1]
+    lines = [json.loads(line) for line in (tmp_path / "two" / "metrics.jsonl").read_text().splitlines()]
+    for line in (line for line in lines if "loss" in line):
+        parts = [line[f"{part}_seconds"] for part in ("data", "forward_backward", "communication")]
+        assert all(seconds > 0 for seconds in parts)
+        assert sum(parts) <= line["step_seconds"]
     assert "step 8/8" not in outputs[1]
+
+
+def test_two_replicas_whose_shares_hold_unlike_numbers_of_learnt_tokens_tune_as_one_would(
+    spawn: Spawn, train: Callable[..., int], pair_tokens: str, tmp_path: Path, free_port: int
+) -> None:
+    changes = {"data": pair_tokens, "batch_size": 3, "learning_rate": 0.003}
+    processes = pair(spawn, tmp_path / "two", free_port, **changes)
+    assert train(tmp_path / "one", **changes) == 0
+
+    ended(processes)
+
+    assert losses(tmp_path / "two") == pytest.approx(losses(tmp_path / "one"), abs=2e-4)
 
 
 def test_a_signal_to_the_worker_alone_stops_both_at_one_step_and_nothing_listens_beyond_loopback(

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import time
 from collections.abc import Callable
@@ -15,11 +16,15 @@ from torch.nn.functional import cross_entropy
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from trainer import loop
+from trainer.data import Batch, TrainingWindows
 from trainer.evaluation import summed_loss
 from trainer.files import Files, join
+from trainer.shards import read_tokens
 
 Run = Callable[..., int]
-VOLATILE = {"time", "tokens_per_second", "remaining_seconds"}
+VOLATILE = {"time", "tokens_per_second", "mfu", "memory_bytes", "remaining_seconds"} | {
+    f"{part}_seconds" for part in ("step", "data", "forward_backward", "communication", "checkpoint")
+}
 
 
 def result(folder: Path) -> dict[str, Any]:
@@ -78,10 +83,34 @@ def test_a_run_leaves_model_metrics_checkpoints_and_result(
     lines = metrics(tmp_path)
     assert [line["step"] for line in lines if "loss" in line] == list(range(1, 31))
     assert [line["step"] for line in lines if "eval_loss" in line] == [0, 4, 8, 12, 16, 20, 24, 28, 30]
-    assert "step 30/30  loss" in capsys.readouterr().out
+    assert re.search(
+        r"step 30/30  loss \d\.\d{3}  [\d,]+ tokens/s  learning rate 1\.00e-03  gradient \d+\.\d\d  0:00:00 left",
+        capsys.readouterr().out,
+    )
 
 
-@pytest.mark.parametrize("family", ["llama", "gpt2", "qwen2"])
+def test_every_line_tells_where_the_time_went_and_what_it_took(train: Run, tmp_path: Path) -> None:
+    assert train(tmp_path, log_every=4) == 0
+
+    lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    first, last = [line for line in lines if "loss" in line]
+    assert set(first) == VOLATILE | {"step", "steps", "loss", "learning_rate", "grad_norm"}
+    for line in (first, last):
+        parts = [line[f"{part}_seconds"] for part in ("data", "forward_backward", "communication")]
+        assert all(seconds >= 0 for seconds in parts)
+        assert 0 < sum(parts) <= line["step_seconds"]
+        assert line["tokens_per_second"] == pytest.approx(4 * 4 * 32 / line["step_seconds"])
+        assert line["communication_seconds"] == 0
+        # A process with torch loaded holds more than that.
+        assert line["memory_bytes"] > 50_000_000
+        assert line["mfu"] is None
+    # Checkpoints are saved after steps 3 and 6; neither is in the time of the steps.
+    assert first["checkpoint_seconds"] > 0
+    assert last["checkpoint_seconds"] > 0
+    assert (first["remaining_seconds"], last["remaining_seconds"]) == (pytest.approx(first["step_seconds"]), 0)
+
+
+@pytest.mark.parametrize("family", ["llama", "gpt2", "qwen2", "qwen3", "mistral", "gpt_neox", "mamba"])
 def test_the_exported_folder_reloads_and_gives_the_reported_loss(
     family: str, train: Run, tokens: str, tmp_path: Path
 ) -> None:
@@ -147,7 +176,10 @@ def test_a_run_on_a_bucket_leaves_the_same_objects(
     for path in Path(tokens).glob("*.*"):
         Files().write(join(place, path.name), path.read_bytes())
 
-    assert main(["--config", make_plan(), "--tokens", place, "--job-dir", folder + "/"]) == 0
+    plan = join(place, "plan.json")
+    Files().write(plan, Path(make_plan()).read_bytes())
+
+    assert main(["--config", plan, "--tokens", place, "--job-dir", folder + "/"]) == 0
 
     assert Files().names(folder) == ["metrics.jsonl", "result.json"]
     assert Files().names(join(folder, "checkpoints")) == ["step-00000006.pt", "step-00000008.pt"]
@@ -182,18 +214,25 @@ def test_a_corrupt_newest_checkpoint_costs_only_the_steps_since_the_one_before(
 
 
 def test_a_diverging_run_stops_at_once_and_is_never_tried_again(
-    train: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    train: Run, tokens: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def infinite_from_step_3(model: torch.nn.Module, rows: torch.Tensor) -> torch.Tensor:
+    def infinite_from_step_3(model: torch.nn.Module, batch: Batch) -> torch.Tensor:
         calls.append(1)
-        return summed_loss(model, rows) * (1.0 if len(calls) < 3 else float("inf"))
+        return summed_loss(model, batch) * (1.0 if len(calls) < 3 else float("inf"))
 
     calls: list[int] = []
     monkeypatch.setattr("trainer.loop.summed_loss", infinite_from_step_3)
 
     assert train(tmp_path) == 2
 
-    assert "step 3: the loss is inf" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "step 3: the loss is inf" in told
+    manifest = json.loads((Path(tokens) / "manifest.json").read_text())
+    stream = read_tokens(Files(), tokens, manifest, "train")
+    starts = TrainingWindows(stream, context=32, seed=0).starts(8, 12)
+    places = ", ".join(map(str, sorted(starts)))
+    assert "sequences 8 to 11 of the order of trainer.seed 0, windows of 32 + 1 tokens in" in told
+    assert f"train-00000.bin at tokens {places}\n" in told
     assert [line["step"] for line in metrics(tmp_path)] == [0, 1, 2]
     assert not (tmp_path / "result.json").exists()
 

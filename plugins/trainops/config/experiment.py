@@ -19,6 +19,9 @@ from trainops.naming import check_experiment_name
 from trainops.settings import config_file, config_names
 from trainops.validation import Refused, read_yaml, validated
 
+FOLDER = r"^gs://[a-z0-9][a-z0-9._-]*/[^/].*$"
+"""A folder in a bucket: jobs run on other machines, where a local path means nothing."""
+
 
 class Schedule(Config):
     """When the experiment runs by itself."""
@@ -50,6 +53,26 @@ class Tokenizer(Config):
     vocab_size: int = Field(2048, ge=257, le=1_000_000, description="Most tokens in the vocabulary.")
     heldout_fraction: float = Field(0.05, gt=0, le=0.5, description="Share of documents held out for evaluation.")
     seed: int = Field(0, ge=0, lt=2**32, description="Seed of the tokenizer.")
+    documents: Literal["text", "pairs"] | None = Field(
+        None, description="pairs: lines of JSON with prompt and response, of which the response is learnt; null: text."
+    )
+    init_from: str | None = Field(
+        None,
+        pattern=FOLDER,
+        description="Hugging Face folder whose tokenizer is taken, gs://bucket/folder; null: one is trained.",
+    )
+
+    @model_validator(mode="after")
+    def _size_of_its_own(self) -> Tokenizer:
+        if self.init_from is not None and self.vocab_size != type(self).model_fields["vocab_size"].default:
+            problem = "the tokenizer of init_from has a size of its own"
+            raise Refused(problem, key="vocab_size", value=self.vocab_size, next_step="leave it out")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _without_nulls(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # The tokens are named by these values: a key that is not used must not give them another name.
+        return {key: value for key, value in dump(self).items() if value is not None}
 
 
 class Model(Config):
@@ -99,6 +122,15 @@ class Training(Config):
     checkpoint_every: int = Field(100, ge=0, description="Steps between checkpoints; 0: only at the end.")
     log_every: int = Field(10, ge=1, description="Steps between lines of metrics.")
     sample_prompt: str = Field("def ", min_length=1, description="What the sample at the end continues.")
+    init_from: str | None = Field(
+        None,
+        pattern=FOLDER,
+        description="Hugging Face folder of a model to go on from, gs://bucket/folder; null: random weights.",
+    )
+
+    @model_serializer(mode="wrap")
+    def _without_nulls(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {key: value for key, value in dump(self).items() if value is not None}
 
 
 class Queue(Config):
@@ -155,6 +187,18 @@ class Experiment(Config):
     )
     queue: Queue = Field(default_factory=Queue, description="Its place in the GPU queue.")
     promotion: Promotion = Field(default_factory=Promotion, description="What a model must show, and where it goes.")
+
+    @model_validator(mode="after")
+    def _one_shape(self) -> Experiment:
+        given = [name for name in Model.model_fields if name in self.model.model_fields_set - {"context"}]
+        if self.training.init_from is not None and given:
+            raise Refused(
+                "the shape is that of the model in training.init_from",
+                key=f"model.{given[0]}",
+                value=getattr(self.model, given[0]),
+                next_step="leave it out: of model only context may be given",
+            )
+        return self
 
 
 def experiment_names() -> list[str]:

@@ -18,6 +18,7 @@ from trainops.config.conf import RunConf
 from trainops.config.plan import RunMoment, RunPlan
 from trainops.config.resolve import data_date, resolve
 from trainops.errors import ConfigError
+from trainops.naming import fingerprint
 from trainops.settings import load_settings, project_root
 from trainops.validation import validated
 
@@ -50,6 +51,33 @@ def test_the_trainer_is_told_exactly_what_the_contract_says() -> None:
         "eval_every", "eval_batches", "checkpoint_every", "log_every", "sample_prompt",
     }  # fmt: skip
     assert set(told["trainer"]["model"]) == {"family", "hidden_size", "layers", "heads", "context"}
+
+
+def test_a_model_to_go_on_from_and_the_kind_of_documents_reach_the_trainer(change: Change) -> None:
+    folder = "gs://my-bucket/models/first"
+    tokenizer = {"documents": "pairs", "init_from": folder}
+    before = planned()
+    changes: dict[str, Any] = {"tokenizer": tokenizer, "model": {"context": 64}, "training.init_from": folder}
+    change(FILE, changes)
+    told = planned().to_json()
+
+    assert told["tokenizer"] == {"kind": "bpe", "vocab_size": 2048, "heldout_fraction": 0.05, "seed": 0, **tokenizer}
+    assert told["trainer"]["init_from"] == folder
+    # The shape is the trainer's own default, which it takes for "not given".
+    shape = {"family": "llama", "hidden_size": 128, "layers": 4, "heads": 4, "context": 64}
+    assert told["trainer"]["model"] == shape
+    assert planned().tokenizer_sha16 != before.tokenizer_sha16
+    assert RunPlan.from_json(told) == planned()
+
+
+@pytest.mark.usefixtures("configs")
+def test_keys_that_are_not_used_leave_the_name_of_the_tokens() -> None:
+    assert planned().tokenizer_sha16 == fingerprint({
+        "kind": "bpe",
+        "vocab_size": 2048,
+        "heldout_fraction": 0.05,
+        "seed": 0,
+    })
 
 
 @pytest.mark.usefixtures("configs")

@@ -3,33 +3,50 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NoReturn
 
-from trainer.config import TrainerConfig, parse
+from trainer.config import TokenizerConfig, TrainerConfig, parse
+from trainer.descriptions import describe
 from trainer.errors import nearest
 
 OVERRIDES = {"batch_size": "batch_size", "learning_rate": "learning_rate", "train_steps": "steps"}
 """Argument -> key of the trainer's config that it overrides."""
 
+_EXIT_CODES = "Exit codes: 0 done{}; 1 another try may help; 2 it never will."
+_SPELLINGS = textwrap.fill(
+    "Every argument may be written with dashes or underscores, as --name=value or --name value; places are gs:// URIs "
+    "or local paths. What counts: the command line (of an argument given twice, the last), then --config, then the "
+    "defaults.",
+    100,
+)
+
 
 class Parser(argparse.ArgumentParser):
     """An argument parser that takes dashes and underscores alike and names the nearest argument."""
 
-    def __init__(self, prog: str, description: str) -> None:
-        super().__init__(prog=prog, description=description, allow_abbrev=False)
+    def __init__(self, prog: str, description: str, settings: str) -> None:
+        super().__init__(
+            prog=prog,
+            description=description,
+            epilog=settings,
+            allow_abbrev=False,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
         self._known: list[str] = []
+        self._required: list[str] = []
 
     def option(self, name: str, help_text: str, kind: type = str, *, required: bool = False) -> None:
         """Add `--name`, which may be written with dashes or underscores."""
         dashed = "--" + name.replace("_", "-")
         spellings = list(dict.fromkeys([dashed, "--" + name]))
         self._known += spellings
+        self._required += [dashed] if required else []
         metavar = {int: "N", float: "X"}.get(kind, "URI")
-        self.add_argument(
-            *spellings, dest=name.replace("-", "_"), type=kind, required=required, metavar=metavar, help=help_text
-        )
+        text = help_text + (" (required)" if required else "")
+        self.add_argument(*spellings, dest=name.replace("-", "_"), type=kind, metavar=metavar, help=text)
 
     def parse_strictly(self, arguments: Sequence[str] | None) -> argparse.Namespace:
         """Parse; an unknown argument ends the program with exit code 2."""
@@ -37,6 +54,10 @@ class Parser(argparse.ArgumentParser):
         if unknown:
             name = unknown[0].split("=")[0]
             self.error(f"unknown argument {unknown[0]!r}{nearest(name, self._known)}")
+        # Only now: a misspelt argument is better told of as such than as one that is missing.
+        missing = [name for name in self._required if not getattr(values, name.lstrip("-").replace("-", "_"))]
+        if missing:
+            self.error(f"{', '.join(missing)} must be given")
         return values
 
     def error(self, message: str) -> NoReturn:
@@ -48,17 +69,17 @@ def task_parser() -> Parser:
     """Return the parser of `python -m trainer.task`."""
     parser = Parser(
         "trainer.task",
-        "Train a language model on tokens, or go on from the newest checkpoint in JOB_DIR/checkpoints. "
-        "Exit codes: 0 done, or preempted after saving a checkpoint; 1 another try may help; 2 it never will. "
-        "Every argument may be written with dashes or underscores.",
+        "Train a language model on tokens, or go on from the newest checkpoint in JOB_DIR/checkpoints.\n"
+        f"{_EXIT_CODES.format(', or preempted after saving a checkpoint')}\n\n{_SPELLINGS}",
+        "keys of the config, with their defaults and what is allowed:\n" + describe(TrainerConfig, "trainer"),
     )
     parser.option("config", "plan whose key `trainer` holds the settings; default: the trainer's own defaults")
     parser.option("tokens", "folder that python -m trainer.tokenize wrote", required=True)
     parser.option("job_dir", "folder for all that the job leaves", required=True)
     parser.option("model_dir", "folder for the trained model; default JOB_DIR/model")
-    parser.option("batch_size", "sequences in one step over all replicas; overrides the config", int)
-    parser.option("learning_rate", "highest learning rate; overrides the config", float)
-    parser.option("train_steps", "optimizer steps; overrides the config", int)
+    parser.option("batch_size", "sequences in one step over all replicas; overrides trainer.batch_size", int)
+    parser.option("learning_rate", "highest learning rate; overrides trainer.learning_rate", float)
+    parser.option("train_steps", "optimizer steps; overrides trainer.steps", int)
     return parser
 
 
@@ -66,8 +87,9 @@ def tokenize_parser() -> Parser:
     """Return the parser of `python -m trainer.tokenize`."""
     parser = Parser(
         "trainer.tokenize",
-        "Train a tokenizer on a staged dataset and write its tokens. Does nothing when OUTPUT has a manifest. "
-        "Exit codes: 0 done; 1 another try may help; 2 it never will.",
+        "Train a tokenizer on a staged dataset, or take one, and write its tokens. Does nothing when OUTPUT has a "
+        f"manifest.\n{_EXIT_CODES.format('')}\n\n{_SPELLINGS}",
+        "keys of the config, with their defaults and what is allowed:\n" + describe(TokenizerConfig, "tokenizer"),
     )
     parser.option("dataset", "folder of the staged dataset", required=True)
     parser.option("output", "folder for tokenizer, tokens and manifest", required=True)

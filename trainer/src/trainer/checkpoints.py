@@ -12,6 +12,7 @@ import torch
 
 from trainer.console import say
 from trainer.errors import TrainerError
+from trainer.failures import out_of_memory
 from trainer.files import Files, join
 
 KEPT = 2
@@ -68,5 +69,7 @@ def _problem(data: bytes) -> str | None:
             return f"wrong CRC of {damaged}"
         torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
     except (zipfile.BadZipFile, pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
+        if out_of_memory(error):
+            raise  # the checkpoint is not to blame, and must not be deleted
         return str(error).splitlines()[0]
     return None

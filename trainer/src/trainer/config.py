@@ -39,30 +39,38 @@ class TokenizerConfig:
     """Share of the documents that is kept for evaluation."""
     seed: int = limited(0, least=0)
     """Only part of the tokenizer's identity: training it uses no randomness."""
+    documents: str = chosen("text", "text", "pairs")
+    """What a document is: text to learn whole; or pairs, lines of JSON that each hold a `prompt` and a `response`, of
+    which the response alone is learnt (supervised fine-tuning) and each pair is held out or not by itself."""
+    init_from: str | None = None
+    """Hugging Face folder, gs:// or local, whose tokenizer is taken; default: one is trained on the documents."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig:
     """Shape of the model."""
 
-    family: str = chosen("llama", "llama", "gpt2", "qwen2")
-    """Architecture, by its Hugging Face model type."""
+    family: str = "llama"
+    """Architecture: any Hugging Face model type that transformers has a causal language model for, such as llama, gpt2,
+    qwen2, mistral."""
     hidden_size: int = limited(128, least=8)
-    """Width of the residual stream."""
+    """Width of the residual stream, in values."""
     layers: int = limited(4, least=1)
-    """Transformer blocks."""
+    """Number of transformer blocks."""
     heads: int = limited(4, least=1)
-    """Attention heads; divides hidden_size into heads of an even width."""
+    """Number of attention heads; divides hidden_size into heads of an even width."""
     kv_heads: int | None = limited(None, least=1)
-    """Heads of keys and values; default as many as heads. Not for gpt2."""
+    """Number of heads of keys and values; default as many as heads. Not for gpt2."""
     intermediate_size: int | None = limited(None, least=1)
-    """Width of the feed-forward layer; default 8/3 of hidden_size (4 times for gpt2)."""
+    """Width of the feed-forward layer, in values; default 8/3 of hidden_size (4 times for gpt2)."""
     context: int = limited(128, least=2)
     """Longest sequence, in tokens."""
     dropout: float = limited(0.0, least=0.0, most=0.9)
-    """Dropout while training."""
+    """Share of values that is dropped while training."""
     tie_embeddings: bool | None = None
     """Share the weights of the input and output embeddings; default for hidden_size under 2048."""
+    settings: dict[str, Any] = field(default_factory=dict)
+    """More keys of the family's Hugging Face config, such as {"rope_theta": 1000000.0}; they win over the keys here."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,30 +79,33 @@ class TrainerConfig:
 
     model: ModelConfig = field(default_factory=ModelConfig)
     """Shape of the model."""
+    init_from: str | None = None
+    """Hugging Face folder, gs:// or local, of a model to go on from instead of random weights; of `model` only
+    `context` may then be given, and the tokens must be of the folder's tokenizer."""
     steps: int = limited(600, least=1)
-    """Optimizer steps."""
+    """Number of optimizer steps."""
     batch_size: int = limited(16, least=1)
-    """Sequences in one step, over all replicas together."""
+    """Sequences of `context` tokens in one step, over all replicas together."""
     learning_rate: float = limited(0.003, above=0.0, most=10.0)
-    """Highest learning rate of AdamW, reached after the warmup."""
+    """Highest learning rate of AdamW, reached after the warmup; it falls to a tenth in a cosine."""
     warmup_steps: int = limited(50, least=0)
     """Steps in which the learning rate rises linearly."""
     weight_decay: float = limited(0.1, least=0.0)
-    """Decoupled weight decay of the matrices."""
+    """Decoupled weight decay of the matrices, as a multiple of the learning rate."""
     grad_clip: float = limited(1.0, least=0.0)
-    """Largest norm of the gradient; 0 does not clip."""
+    """Largest Euclidean norm of the whole gradient; 0 does not clip."""
     seed: int = limited(0, least=0)
     """Seed of the first weights and of the order of the data."""
     eval_every: int = limited(200, least=0)
     """Steps between evaluations; 0 evaluates only before and after."""
     eval_batches: int = limited(32, least=1)
-    """Batches in an evaluation during training."""
+    """Batches of batch_size held-out windows in an evaluation during training."""
     checkpoint_every: int = limited(100, least=0)
     """Steps between checkpoints; 0 saves only the last and on preemption."""
     log_every: int = limited(10, least=1)
-    """Steps between lines of metrics."""
+    """Steps between lines of metrics; the last step has one, too."""
     sample_prompt: str = "def "
-    """What the model continues at the end."""
+    """Text that the model continues at the end; empty: the end-of-text token."""
 
 
 def parse(kind: type[Config], data: object, *, source: str, key: str) -> Config:
@@ -121,7 +132,7 @@ def _value(hint: Any, limits: Mapping[str, Any], value: object, *, source: str, 
     options = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
     if value is None and type(None) in options:
         return None
-    expected = options[0]
+    expected = typing.get_origin(options[0]) or options[0]
     if expected is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if type(value) is not expected:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from trainer.errors import UserError
+from trainer.errors import UserError, nearest
 from trainer.files import Files, crc32c, join
 
 _SPLIT_PARTS = 10_000
+_PAIR_KEYS = ("prompt", "response")
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,8 @@ class Document:
 
     id: str
     text: str
+    prompt: str = ""
+    """What stands before the text and is not learnt."""
 
     def held_out(self, fraction: float) -> bool:
         """Whether the document is kept for evaluation: by its id alone, so the split is stable when data is added."""
@@ -28,16 +32,22 @@ class Document:
 class Corpus:
     """The documents of a staged dataset, read shard by shard so that it need not fit into memory.
 
+    With `pairs` the staged texts are lines of JSON, and each line is a document with a prompt.
+
     :raises UserError: when the dataset is not staged, or a shard is missing or not what the manifest says.
     """
 
-    def __init__(self, files: Files, folder: str) -> None:
+    def __init__(self, files: Files, folder: str, *, pairs: bool = False) -> None:
         self._files = files
         self._folder = folder
-        manifest = files.read_json(join(folder, "manifest.json"))
+        self._pairs = pairs
+        uri = join(folder, "manifest.json")
+        manifest = files.read_json(uri)
         if manifest is None:
-            raise UserError(f"{join(folder, 'manifest.json')}: no such object: the dataset is not staged")
-        self._manifest: dict[str, Any] = manifest
+            raise UserError(f"{uri}: no such object: the dataset is not staged")
+        if not isinstance(manifest, Mapping) or not {"sha16", "shards"} <= set(manifest):
+            raise UserError(f"{uri}: not the manifest of a staged dataset; name another folder")
+        self._manifest = manifest
 
     @property
     def sha16(self) -> str:
@@ -59,4 +69,35 @@ class Corpus:
                 "delete the folder and stage the dataset again"
             )
         # Split at \n alone: documents may hold other line separators, which JSON does not escape.
-        return [Document(item["id"], item["text"]) for item in map(json.loads, data.split(b"\n")[:-1])]
+        items = map(json.loads, data.split(b"\n")[:-1])
+        if self._pairs:
+            return [pair for item in items for pair in read_pairs(item["text"], item.get("source", uri))]
+        return [Document(item["id"], item["text"]) for item in items]
+
+
+def read_pairs(text: str, source: str) -> Iterator[Document]:
+    """Read lines of `{"prompt": ..., "response": ...}`; a pair's id is the hash of its two texts.
+
+    :raises UserError: a line is no such pair, or its response is empty.
+    """
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            prompt, response = _pair(line, f"{source}: line {number}")
+            identity = json.dumps([prompt, response]).encode()
+            yield Document(hashlib.sha256(identity).hexdigest()[:16], response, prompt)
+
+
+def _pair(line: str, where: str) -> tuple[str, str]:
+    try:
+        pair = json.loads(line)
+    except ValueError as error:
+        raise UserError(f'{where}: not JSON: {error}; expected {{"prompt": "...", "response": "..."}}') from None
+    if not isinstance(pair, dict):
+        raise UserError(f'{where}: expected {{"prompt": "...", "response": "..."}}, got {pair!r:.80}')
+    for key in pair:
+        if key not in _PAIR_KEYS:
+            raise UserError(f"{where}: {key}: unknown key; allowed: prompt, response{nearest(key, _PAIR_KEYS)}")
+    prompt, response = pair.get("prompt"), pair.get("response")
+    if not isinstance(prompt, str) or not isinstance(response, str) or not response:
+        raise UserError(f"{where}: prompt and response must be text, and response not empty")
+    return prompt, response

@@ -7,8 +7,7 @@ TrainerError          1: another try may help
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from difflib import get_close_matches
 
 
@@ -36,12 +35,3 @@ def nearest(value: str, allowed: Iterable[str]) -> str:
     """Return "; did you mean 'X'?" for the allowed value most like `value`, or nothing."""
     found = get_close_matches(value.lower(), list(allowed), n=1, cutoff=0.5)
     return f"; did you mean {found[0]!r}?" if found else ""
-
-
-def guarded(program: Callable[[], int]) -> int:
-    """Run `program`; turn its TrainerError into one line on stderr and an exit code."""
-    try:
-        return program()
-    except TrainerError as error:
-        print(f"error: {error}", file=sys.stderr, flush=True)
-        return error.exit_code

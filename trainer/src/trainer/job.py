@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from trainer.arguments import overridden
-from trainer.config import TrainerConfig, parse
-from trainer.errors import UserError
+from trainer.config import TrainerConfig
 from trainer.files import Files, join
+from trainer.plan import read_plan
+from trainer.shards import read_manifest
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,8 @@ class Job:
     """Folder of all that the job leaves."""
     model_folder: str
     """Folder of the trained model."""
+    events: str | None
+    """Folder for TensorBoard's event files."""
     control: str | None
     """Folder in which somebody may ask the job to stop."""
 
@@ -35,22 +38,13 @@ def read_job(files: Files, values: Namespace) -> Job:
 
     :raises UserError: when one of them is missing or wrong.
     """
-    config = TrainerConfig()
-    if values.config:
-        plan = files.read_json(values.config)
-        if plan is None:
-            raise UserError(f"--config: {values.config}: no such object")
-        config = parse(TrainerConfig, plan.get("trainer", {}), source=values.config, key="trainer")
-    manifest = files.read_json(join(values.tokens, "manifest.json"))
-    if manifest is None:
-        raise UserError(
-            f"--tokens: {join(values.tokens, 'manifest.json')}: no such object; run python -m trainer.tokenize first"
-        )
+    config = read_plan(files, values.config, TrainerConfig, "trainer") if values.config else TrainerConfig()
     return Job(
         config=overridden(config, values),
         tokens=values.tokens.rstrip("/"),
-        manifest=manifest,
+        manifest=read_manifest(files, values.tokens),
         folder=values.job_dir.rstrip("/"),
         model_folder=(values.model_dir or join(values.job_dir, "model")).rstrip("/"),
+        events=os.environ.get("AIP_TENSORBOARD_LOG_DIR") or None,
         control=os.environ.get("TRAINOPS_CONTROL_URI") or None,
     )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 
@@ -18,16 +20,14 @@ from trainer.evaluation import evaluate, summed_loss
 from trainer.metrics import MetricsLog
 from trainer.optimizer import learning_rate, set_learning_rate
 from trainer.replicas import Replicas
+from trainer.shards import locate
 from trainer.state import TrainingState
 from trainer.stopping import StopRequest
+from trainer.stopwatch import Exchange, Spent
+from trainer.utilization import flops_per_token, peak_memory, utilization
 
-
-@dataclass
-class _Pace:
-    """Steps and seconds since the last line of metrics."""
-
-    steps: int = 0
-    seconds: float = 0.0
+SHOWN_WINDOWS = 32
+"""Windows of a batch that are named when the loss is not finite, at most."""
 
 
 @dataclass
@@ -42,13 +42,17 @@ class Loop:
     checkpoints: Checkpoints
     metrics: MetricsLog
     stop: StopRequest
-    _pace: _Pace = field(default_factory=_Pace)
+    shards: Sequence[Mapping[str, Any]]
+    """What the manifest tells of the shards that `windows` reads."""
+    _spent: Spent = field(default_factory=Spent)
 
     def __post_init__(self) -> None:
         self._parallel = self.replicas.wrap(self.state.model)
         share = self.config.batch_size * self.replicas.rank // self.replicas.size
         end = self.config.batch_size * (self.replicas.rank + 1) // self.replicas.size
         self._own = (share, end)
+        self._exchange = Exchange(self.state.model, self.replicas.device, self.replicas.size)
+        self._flops = flops_per_token(self.state.model, self.config.model.context)
 
     def run(self) -> bool:
         """Train to the last step; return False when asked to stop before it. The state of the end is saved."""
@@ -66,11 +70,12 @@ class Loop:
 
     def save(self) -> int:
         """Save a checkpoint of this step; all replicas must call."""
-        state = self.state.to_dict(self.replicas)
-        if self.replicas.first:
-            # Metrics first: a run that resumes here must find the lines up to here.
-            self.metrics.write()
-            self.checkpoints.save(self.state.step, state)
+        with self._spent.on("checkpoint"):
+            state = self.state.to_dict(self.replicas)
+            if self.replicas.first:
+                # Metrics first: a run that resumes here must find the lines up to here.
+                self.metrics.write()
+                self.checkpoints.save(self.state.step, state)
         return self.state.step
 
     def _due(self, every: int) -> bool:
@@ -81,35 +86,54 @@ class Loop:
         started = time.monotonic()
         rate = learning_rate(self.config, self.state.step + 1)
         set_learning_rate(self.state.optimizer, rate)
-        nats = self._backward()
+        first, end = self.state.sequences, self.state.sequences + self.config.batch_size
+        counted = self.windows.counted(first, end)
+        nats = self._backward(counted)
         norm = self._clip()
-        asked, loss = self._agree(nats)
+        asked, loss = self._agree(nats, counted)
         if not math.isfinite(loss) or not math.isfinite(norm):
-            raise UserError(
-                f"step {self.state.step + 1}: the loss is {loss} and the norm of its gradient {norm}, at learning rate "
-                f"{rate:.3g}: training diverged and trying again will not help; lower trainer.learning_rate, or raise "
-                "trainer.warmup_steps"
-            )
+            raise UserError(self._diverged(loss, norm, rate, self.windows.starts(first, end)))
         self.state.optimizer.step()
         self.state.optimizer.zero_grad()
         self.state.step += 1
         self.state.sequences += self.config.batch_size
         seconds = time.monotonic() - started
         self.state.seconds += seconds
-        self._pace = _Pace(self._pace.steps + 1, self._pace.seconds + seconds)
+        self._spent.steps += 1
+        self._spent.step += seconds
         if self.state.step % self.config.log_every == 0 or self.state.step == self.config.steps:
             self._log(loss, rate, norm)
         return asked
 
-    def _backward(self) -> float:
+    def _backward(self, counted: int) -> float:
         first, end = self._own
-        rows = self.windows.read(self.state.sequences + first, self.state.sequences + end).to(self.replicas.device)
-        with self._half_precision():
-            nats = summed_loss(self._parallel, rows)
-        # The replicas' gradients are averaged, and their shares of the batch may differ by one sequence.
-        with self.replicas.exchanging():
-            torch.autograd.backward(nats * (self.replicas.size / self._batch_tokens))
-        return float(nats.detach())
+        with self._spent.on("data"):
+            batch = self.windows.read(self.state.sequences + first, self.state.sequences + end)
+            batch = batch.to(self.replicas.device)
+        with self._spent.on("compute"):
+            with self._half_precision():
+                nats = summed_loss(self._parallel, batch)
+            # The replicas' gradients are averaged, and their shares of the batch may differ by one sequence.
+            with self.replicas.exchanging():
+                torch.autograd.backward(nats * (self.replicas.size / max(1, counted)))
+            self._exchange.finished()
+            value = float(nats.detach())
+            waited = self._exchange.seconds()
+        self._spent.compute -= waited
+        self._spent.communication += waited
+        return value
+
+    def _diverged(self, loss: float, norm: float, rate: float, starts: list[int]) -> str:
+        # The first ones only: a batch may have thousands of windows, and the step names them all.
+        shown = starts[:SHOWN_WINDOWS]
+        more = f" and {len(starts) - len(shown)} more" if len(starts) > len(shown) else ""
+        return (
+            f"step {self.state.step + 1}: the loss is {loss} and the norm of its gradient {norm}, at learning rate "
+            f"{rate:.3g}: training diverged and trying again will not help; lower trainer.learning_rate, or raise "
+            f"trainer.warmup_steps, or look at the batch: sequences {self.state.sequences} to "
+            f"{self.state.sequences + self.config.batch_size - 1} of the order of trainer.seed {self.config.seed}, "
+            f"windows of {self.config.model.context} + 1 tokens in {locate(self.shards, shown)}{more}"
+        )
 
     def _half_precision(self) -> torch.autocast | nullcontext[None]:
         if self.replicas.device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False):
@@ -124,17 +148,19 @@ class Loop:
         largest = self.config.grad_clip or math.inf
         return float(torch.nn.utils.clip_grad_norm_(self.state.model.parameters(), largest))
 
-    def _agree(self, nats: float) -> tuple[bool, float]:
-        total, asked = self.replicas.sum([nats, float(self.stop.asked)])
-        return asked > 0, total / self._batch_tokens
+    def _agree(self, nats: float, counted: int) -> tuple[bool, float]:
+        with self._spent.on("communication") if self.replicas.size > 1 else nullcontext():
+            total, asked = self.replicas.sum([nats, float(self.stop.asked)])
+        return asked > 0, total / max(1, counted)
 
     def _log(self, loss: float, rate: float, norm: float) -> None:
-        pace, self._pace = self._pace, _Pace()
+        spent, self._spent = self._spent, Spent()
         if not self.replicas.first:
             return
-        seconds_per_step = pace.seconds / pace.steps
+        seconds_per_step = spent.step / spent.steps
         speed = self._batch_tokens / seconds_per_step
         remaining = seconds_per_step * (self.config.steps - self.state.step)
+        mfu = utilization(speed, self._flops, self.replicas.device, self.replicas.size)
         self.metrics.add({
             "step": self.state.step,
             "steps": self.config.steps,
@@ -142,10 +168,18 @@ class Loop:
             "learning_rate": rate,
             "grad_norm": norm,
             "tokens_per_second": speed,
+            "mfu": mfu,
+            "memory_bytes": peak_memory(self.replicas.device),
             "remaining_seconds": remaining,
+            "step_seconds": spent.step,
+            "data_seconds": spent.data,
+            "forward_backward_seconds": spent.compute,
+            "communication_seconds": spent.communication,
+            "checkpoint_seconds": spent.checkpoint,
         })
         say(
             f"step {self.state.step}/{self.config.steps}  loss {loss:.3f}  {speed:,.0f} tokens/s  "
+            f"{'' if mfu is None else f'MFU {mfu:.1%}  '}"
             f"learning rate {rate:.2e}  gradient {norm:.2f}  {duration(remaining)} left"
         )
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from trainer.console import say
 from trainer.errors import StorageError
+from trainer.events import EventFiles
 from trainer.files import Files
 
 WRITE_SECONDS = 5.0
@@ -19,9 +20,10 @@ WRITE_SECONDS = 5.0
 class MetricsLog:
     """Collects lines and writes them in a thread of its own, so that a slow storage does not slow the training."""
 
-    def __init__(self, files: Files, uri: str) -> None:
+    def __init__(self, files: Files, uri: str, events: EventFiles | None = None) -> None:
         self._files = files
         self._uri = uri
+        self._events = events
         self._writing = threading.Lock()
         self._lines: list[dict[str, Any]] = []
         self._changed = threading.Event()
@@ -32,12 +34,16 @@ class MetricsLog:
         stored = (self._files.read(self._uri) or b"").split(b"\n")
         lines = [json.loads(line) for line in stored if line.strip()]
         self._lines = [line for line in lines if line["step"] <= step]
+        if self._events:
+            self._events.begin(step)
 
     def add(self, line: dict[str, Any]) -> None:
         """Add a line, with the time; an evaluation that is done again replaces the one before."""
         if self._lines and (self._lines[-1]["step"], *self._lines[-1]) == (line["step"], *line, "time"):
             self._lines.pop()
         self._lines.append({**line, "time": datetime.now(UTC).isoformat(timespec="milliseconds")})
+        if self._events:
+            self._events.add(self._lines[-1])
         self._changed.set()
 
     @contextmanager
@@ -51,6 +57,8 @@ class MetricsLog:
             self._closed.set()
             thread.join(timeout=30)
             self.write()
+            if self._events:
+                self._events.close()
 
     def write(self) -> None:
         """Write all lines now."""
@@ -58,6 +66,8 @@ class MetricsLog:
         with self._writing:
             lines = [json.dumps(line) + "\n" for line in list(self._lines)]
             self._files.write(self._uri, "".join(lines).encode())
+            if self._events:
+                self._events.write()
 
     def _write_often(self) -> None:
         while not self._closed.wait(WRITE_SECONDS):

@@ -6,9 +6,11 @@ from typing import Any
 
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
 from trainer.config import ModelConfig
-from trainer.errors import UserError
+from trainer.errors import UserError, nearest
+from trainer.failures import out_of_memory
 
 TIED_BELOW = 2048
 """Width under which embeddings are tied by default: there they would be most of the parameters."""
@@ -17,9 +19,31 @@ TIED_BELOW = 2048
 def build_model(config: ModelConfig, *, vocab_size: int, end_of_text: int, seed: int) -> torch.nn.Module:
     """Build the model with weights drawn from `seed`.
 
-    :raises UserError: when the shape is impossible.
+    :raises UserError: when there is no such family, or the shape is impossible.
     """
+    families = sorted(MODEL_FOR_CAUSAL_LM_MAPPING_NAMES)
+    if config.family not in families:
+        raise UserError(
+            f"trainer.model.family: got {config.family!r}; allowed: {', '.join(families)}"
+            f"{nearest(config.family, families)}"
+        )
     _check_shape(config)
+    torch.manual_seed(seed)
+    try:
+        return _build(config, vocab_size, end_of_text)
+    except UserError:
+        raise
+    except Exception as error:
+        # Each family checks its config in its own way, or not at all: any error here is about the shape.
+        if out_of_memory(error):
+            raise
+        raise UserError(
+            f"trainer.model: transformers builds no {config.family} of this shape: {error}; keys of the "
+            "family's own go into trainer.model.settings"
+        ) from error
+
+
+def _build(config: ModelConfig, vocab_size: int, end_of_text: int) -> torch.nn.Module:
     tied = config.hidden_size < TIED_BELOW if config.tie_embeddings is None else config.tie_embeddings
     settings: dict[str, Any] = {
         "vocab_size": vocab_size,
@@ -27,9 +51,8 @@ def build_model(config: ModelConfig, *, vocab_size: int, end_of_text: int, seed:
         "bos_token_id": end_of_text,
         "eos_token_id": end_of_text,
         "pad_token_id": end_of_text,
-        **(_gpt2(config) if config.family == "gpt2" else _llama(config)),
+        **_shape(config),
     }
-    torch.manual_seed(seed)
     # A fixed type: with "auto" the weights would take that of a checkpoint.
     architecture: Any = AutoModelForCausalLM
     model: torch.nn.Module = architecture.from_config(
@@ -50,7 +73,35 @@ def _check_shape(config: ModelConfig) -> None:
         raise UserError("trainer.model.kv_heads: gpt2 has as many of them as heads; leave it out or choose llama")
 
 
-def _llama(config: ModelConfig) -> dict[str, Any]:
+def _shape(config: ModelConfig) -> dict[str, Any]:
+    known: Any = AutoConfig.for_model(config.family)
+    for key in config.settings:
+        if not hasattr(known, key):
+            names = sorted(known.to_dict())
+            raise UserError(
+                f"trainer.model.settings.{key}: the config of {config.family} has no such key; allowed: "
+                f"{', '.join(names)}{nearest(key, names)}"
+            )
+    if config.family == "gpt2":
+        return {**_gpt2(config), **config.settings}
+    shape = _common(config)
+    asked: dict[str, Any] = {
+        "num_key_value_heads": config.kv_heads,
+        "intermediate_size": config.intermediate_size,
+        "attention_dropout": config.dropout,
+    }
+    for key in [key for key in shape if not hasattr(known, key)]:
+        if asked.get(key):
+            raise UserError(
+                f"trainer.model: {config.family} has no {key}; leave it out, or give the family's own keys in "
+                "trainer.model.settings"
+            )
+        del shape[key]
+    return {**shape, **config.settings}
+
+
+def _common(config: ModelConfig) -> dict[str, Any]:
+    """The shape in the names that nearly every family has."""
     return {
         "hidden_size": config.hidden_size,
         "num_hidden_layers": config.layers,

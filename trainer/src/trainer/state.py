@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from trainer.errors import UserError
+from trainer.failures import out_of_memory
 from trainer.replicas import Replicas
 
 
@@ -50,6 +51,8 @@ class TrainingState:
             self.model.load_state_dict(saved["model"])
             self.optimizer.load_state_dict(saved["optimizer"])
         except (RuntimeError, ValueError) as error:
+            if out_of_memory(error):
+                raise
             raise UserError(
                 f"the checkpoint is of another model than trainer.model: {str(error).splitlines()[0]} "
                 "Use another job-dir, or the settings that the run began with"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from trainer.arguments import task_parser
 from trainer.cluster import find_cluster
-from trainer.errors import guarded
+from trainer.failures import guarded
 from trainer.files import Files
 from trainer.job import read_job
 

@@ -1,4 +1,4 @@
-"""`python -m trainer.tokenize`: train a tokenizer on a staged dataset and write its tokens."""
+"""`python -m trainer.tokenize`: train a tokenizer on a staged dataset, or take one, and write the tokens."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ import numpy.typing as npt
 from tokenizers import Tokenizer
 
 from trainer.arguments import tokenize_parser
-from trainer.config import TokenizerConfig, parse
+from trainer.config import TokenizerConfig
 from trainer.console import say
 from trainer.corpus import Corpus, Document
-from trainer.errors import UserError, guarded
+from trainer.errors import UserError
+from trainer.failures import guarded
 from trainer.files import Files, join
+from trainer.plan import read_plan
 from trainer.shards import ShardWriter, token_type
-from trainer.vocabulary import END_OF_TEXT, train_vocabulary, write_vocabulary
+from trainer.vocabulary import load_tokenizer, train_vocabulary, wrap, write_vocabulary
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,16 +30,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def tokenize(files: Files, dataset: str, output: str, plan: str) -> int:
     """Write tokenizer, token shards and, last, the manifest into `output`, unless the manifest is there already."""
-    config = _read_config(files, plan)
+    config = read_plan(files, plan, TokenizerConfig, "tokenizer")
     if files.read_json(join(output, "manifest.json")) is not None:
         say(f"nothing to do: {join(output, 'manifest.json')} exists already")
         return 0
-    corpus = Corpus(files, dataset)
+    corpus = Corpus(files, dataset, pairs=config.documents == "pairs")
     started = time.monotonic()
-    tokenizer = train_vocabulary(_train_texts(corpus, config), config.vocab_size)
-    say(f"tokenizer: {tokenizer.get_vocab_size()} tokens, trained in {time.monotonic() - started:.1f} s")
-    write_vocabulary(tokenizer, files, join(output, "tokenizer"))
-    manifest = _write_tokens(files, output, corpus, config, tokenizer)
+    wrapped = _tokenizer(files, corpus, config)
+    say(f"tokenizer: {len(wrapped)} tokens, ready after {time.monotonic() - started:.1f} s")
+    write_vocabulary(wrapped, files, join(output, "tokenizer"))
+    manifest = _write_tokens(files, output, corpus, config, wrapped)
     # Two jobs at once write the same bytes; the manifest of the first one stands.
     files.write_json(join(output, "manifest.json"), manifest, only_new=True)
     say(
@@ -48,35 +50,38 @@ def tokenize(files: Files, dataset: str, output: str, plan: str) -> int:
     return 0
 
 
-def _read_config(files: Files, plan: str) -> TokenizerConfig:
-    data = files.read_json(plan)
-    if data is None:
-        raise UserError(f"--config: {plan}: no such object")
-    return parse(TokenizerConfig, data.get("tokenizer", {}), source=plan, key="tokenizer")
+def _tokenizer(files: Files, corpus: Corpus, config: TokenizerConfig) -> Any:
+    if config.init_from is None:
+        return wrap(train_vocabulary(_train_texts(corpus, config), config.vocab_size))
+    if config.vocab_size != TokenizerConfig().vocab_size:
+        raise UserError(
+            f"tokenizer.vocab_size: got {config.vocab_size}, but the tokenizer is that of tokenizer.init_from; leave "
+            "it out"
+        )
+    return load_tokenizer(files, config.init_from, "tokenizer.init_from")
 
 
 def _train_texts(corpus: Corpus, config: TokenizerConfig) -> Iterator[str]:
     for shard in corpus.shards():
-        yield from (document.text for document in shard if not document.held_out(config.heldout_fraction))
+        for document in shard:
+            if not document.held_out(config.heldout_fraction):
+                yield from filter(None, (document.prompt, document.text))
 
 
-def _write_tokens(
-    files: Files, output: str, corpus: Corpus, config: TokenizerConfig, tokenizer: Tokenizer
-) -> dict[str, Any]:
-    vocab_size, end_of_text = tokenizer.get_vocab_size(), tokenizer.get_vocab()[END_OF_TEXT]
-    train = ShardWriter(files, output, "train", vocab_size=vocab_size, end_of_text=end_of_text)
-    heldout = ShardWriter(files, output, "heldout", vocab_size=vocab_size, end_of_text=end_of_text)
-    kept: list[tuple[str, list[int]]] = []
+def _write_tokens(files: Files, output: str, corpus: Corpus, config: TokenizerConfig, wrapped: Any) -> dict[str, Any]:
+    shape = {"vocab_size": len(wrapped), "end_of_text": wrapped.eos_token_id, "masked": config.documents == "pairs"}
+    train, heldout = (ShardWriter(files, output, split, **shape) for split in ("train", "heldout"))
+    kept: list[tuple[str, list[int], int]] = []
     size = 0
-    for document, tokens in _encoded(corpus, tokenizer):
-        size += len(document.text.encode())
+    for document, tokens, prompt in _encoded(corpus, wrapped.backend_tokenizer):
+        size += len(document.prompt.encode()) + len(document.text.encode())
         if document.held_out(config.heldout_fraction):
-            kept.append((document.id, tokens))
+            kept.append((document.id, tokens, prompt))
         else:
-            train.add(tokens)
+            train.add(tokens, prompt=prompt)
     # By id: a hash mixes the documents, so that the first windows, on which models are compared, are of every kind.
-    for _, tokens in sorted(kept):
-        heldout.add(tokens)
+    for _, tokens, prompt in sorted(kept):
+        heldout.add(tokens, prompt=prompt)
     if not train.documents or not heldout.documents:
         raise UserError(
             f"tokenizer.heldout_fraction: {config.heldout_fraction} makes {train.documents} documents to train on and "
@@ -86,20 +91,27 @@ def _write_tokens(
     return {
         "schema": 1,
         "dataset_sha16": corpus.sha16,
-        "vocab_size": vocab_size,
-        "dtype": token_type(vocab_size),
-        "end_of_text": end_of_text,
+        "vocab_size": shape["vocab_size"],
+        "dtype": token_type(shape["vocab_size"]),
+        "end_of_text": shape["end_of_text"],
         **manifest,
         "unigram_entropy": entropy(heldout.counts),
         "bytes_per_token": size / sum(split["tokens"] for split in manifest.values()),
     }
 
 
-def _encoded(corpus: Corpus, tokenizer: Tokenizer) -> Iterator[tuple[Document, list[int]]]:
+def _encoded(corpus: Corpus, tokenizer: Tokenizer) -> Iterator[tuple[Document, list[int], int]]:
+    """Each document, its tokens, and how many of them are of its prompt."""
+
+    def encode(texts: list[str]) -> list[list[int]]:
+        return [encoding.ids for encoding in tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
+
     for shard in corpus.shards():
-        encodings = tokenizer.encode_batch_fast([document.text for document in shard], add_special_tokens=False)
-        for document, encoding in zip(shard, encodings, strict=True):
-            yield document, encoding.ids
+        prompts = encode([document.prompt for document in shard])
+        texts = encode([document.text for document in shard])
+        # Apart, so that no token spans the two: whoever asks the model later gives it the prompt alone.
+        for document, prompt, text in zip(shard, prompts, texts, strict=True):
+            yield document, prompt + text, len(prompt)
 
 
 def entropy(counts: npt.NDArray[np.int64]) -> float:

@@ -10,15 +10,16 @@ from trainer.console import duration, say
 from trainer.data import HeldOutWindows, TrainingWindows
 from trainer.errors import UserError
 from trainer.evaluation import FULL_WINDOWS, evaluate
+from trainer.events import EventFiles
 from trainer.export import export
 from trainer.files import Files, join
 from trainer.job import Job
 from trainer.loop import Loop
 from trainer.metrics import MetricsLog
-from trainer.model import build_model
 from trainer.optimizer import build_optimizer
+from trainer.pretrained import first_model
 from trainer.replicas import Replicas, joined
-from trainer.shards import read_tokens
+from trainer.shards import read_mask, read_tokens
 from trainer.state import TrainingState
 from trainer.stopping import StopRequest
 
@@ -45,15 +46,15 @@ class Training:
         self._job = job
         self._replicas = replicas
         self._stop = stop
-        self._metrics = MetricsLog(files, join(job.folder, "metrics.jsonl"))
+        events = EventFiles(files, job.events) if job.events and replicas.first else None
+        self._metrics = MetricsLog(files, join(job.folder, "metrics.jsonl"), events)
         self._checkpoints = Checkpoints(files, join(job.folder, "checkpoints"))
         config, context = job.config, job.config.model.context
-        self._windows = TrainingWindows(read_tokens(files, job.tokens, job.manifest, "train"), context, config.seed)
-        self._heldout = HeldOutWindows(read_tokens(files, job.tokens, job.manifest, "heldout"), context)
-        manifest = job.manifest
-        model = build_model(
-            config.model, vocab_size=manifest["vocab_size"], end_of_text=manifest["end_of_text"], seed=config.seed
-        ).to(replicas.device)
+        train, heldout = (read_tokens(files, job.tokens, job.manifest, split) for split in ("train", "heldout"))
+        mask, heldout_mask = (read_mask(files, job.tokens, job.manifest, split) for split in ("train", "heldout"))
+        self._windows = TrainingWindows(train, context, config.seed, mask)
+        self._heldout = HeldOutWindows(heldout, context, heldout_mask)
+        model = first_model(files, job).to(replicas.device)
         self._state = TrainingState(model, build_optimizer(model, config))
 
     def run(self) -> None:
@@ -98,6 +99,7 @@ class Training:
             checkpoints=self._checkpoints,
             metrics=self._metrics,
             stop=self._stop,
+            shards=self._job.manifest["train"]["shards"],
         )
         if not loop.run():
             return False, 0.0, 0
@@ -139,7 +141,8 @@ class Training:
     def _greet(self, resumed_from: int | None) -> None:
         place = f"replica {self._replicas.rank} of {self._replicas.size} on {self._replicas.device}"
         begin = "from the start" if resumed_from is None else f"resumed from step {resumed_from}"
-        model = f"{self._job.config.model.family} with {self._parameters:,} parameters"
+        architecture: Any = self._state.model.config
+        model = f"{architecture.model_type} with {self._parameters:,} parameters"
         say(f"{place}: {model}, {self._job.config.steps} steps, {begin}")
 
     def _farewell(self, result: dict[str, Any]) -> None:

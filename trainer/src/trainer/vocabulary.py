@@ -1,4 +1,4 @@
-"""Trains the tokenizer: byte-level byte-pair encoding."""
+"""The tokenizer: byte-level byte-pair encoding that is trained here, or one of a Hugging Face folder."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Any
 
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 from tokenizers.trainers import BpeTrainer
-from transformers import PreTrainedTokenizerFast
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
 from transformers.models.qwen2.tokenization_qwen2 import PRETOKENIZE_REGEX
 
+from trainer.errors import UserError
 from trainer.files import Files
 
 END_OF_TEXT = "<|endoftext|>"
@@ -40,10 +41,40 @@ def train_vocabulary(texts: Iterable[str], vocab_size: int) -> Tokenizer:
     return tokenizer
 
 
-def write_vocabulary(tokenizer: Tokenizer, files: Files, folder: str) -> None:
-    """Write the tokenizer as a Hugging Face folder."""
+def wrap(tokenizer: Tokenizer) -> Any:
+    """Return the tokenizer as transformers knows it."""
     wrapper: Any = PreTrainedTokenizerFast
-    wrapped = wrapper(tokenizer_object=tokenizer, bos_token=END_OF_TEXT, eos_token=END_OF_TEXT, pad_token=END_OF_TEXT)
+    return wrapper(tokenizer_object=tokenizer, bos_token=END_OF_TEXT, eos_token=END_OF_TEXT, pad_token=END_OF_TEXT)
+
+
+def write_vocabulary(wrapped: Any, files: Files, folder: str) -> None:
+    """Write the tokenizer as a Hugging Face folder."""
     with tempfile.TemporaryDirectory() as temporary:
         wrapped.save_pretrained(temporary)
         files.upload_folder(Path(temporary), folder)
+
+
+def load_tokenizer(files: Files, uri: str, key: str) -> Any:
+    """Load the tokenizer of a Hugging Face folder; `key` is what the folder was given as.
+
+    :raises UserError: when the folder has none.
+    """
+    with tempfile.TemporaryDirectory() as temporary:
+        download_model(files, uri, Path(temporary), key, needed="tokenizer_config.json")
+        auto: Any = AutoTokenizer
+        try:
+            tokenizer = auto.from_pretrained(temporary, local_files_only=True)
+        except (OSError, ValueError, KeyError, ImportError) as error:
+            raise UserError(f"{key}: {uri}: transformers loads no tokenizer from it: {error}") from error
+    if not tokenizer.is_fast or tokenizer.eos_token_id is None:
+        raise UserError(f"{key}: {uri}: a tokenizer with tokenizer.json and an end-of-text token (eos_token) is needed")
+    return tokenizer
+
+
+def download_model(files: Files, uri: str, folder: Path, key: str, *, needed: str) -> None:
+    """Copy a Hugging Face folder here.
+
+    :raises UserError: when it lacks the file `needed`.
+    """
+    if needed not in files.download_folder(uri, folder):
+        raise UserError(f"{key}: {uri}: no {needed} in it; name a Hugging Face folder, gs:// or local")
