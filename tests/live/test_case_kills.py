@@ -13,7 +13,7 @@ import pytest
 from trainops.steps.record_store import RecordStore, records_below
 
 if TYPE_CHECKING:
-    from tests.live.conftest import Cloud
+    from tests.live.cloud import Cloud
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]
 

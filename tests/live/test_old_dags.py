@@ -10,7 +10,7 @@ import pytest
 from flit_core.sdist import SdistBuilder
 
 if TYPE_CHECKING:
-    from tests.live.conftest import Cloud
+    from tests.live.cloud import Cloud
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]
 

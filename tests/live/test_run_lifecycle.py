@@ -13,7 +13,7 @@ from trainops.steps.run import Run
 from trainops.steps.start import JobRequest, begin
 
 if TYPE_CHECKING:
-    from tests.live.conftest import Cloud
+    from tests.live.cloud import Cloud
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]
 
@@ -61,25 +61,6 @@ def test_the_sensor_gives_the_same_verdict_in_all_its_modes(cloud: Cloud) -> Non
         lines = cloud.log("modes", run, f"wait_{mode}").splitlines()
         for text in ("the replica speaks", "and ends"):  # one before the task waited, one long after
             assert sum(text in line and "workerpool0-0" in line for line in lines) == 1, (mode, text, lines)
-
-
-@pytest.mark.case("C020")
-@pytest.mark.full  # all components at once are killed in test_supervision
-def test_killing_scheduler_triggerer_and_api_server_in_the_middle_leaves_one_job_and_a_green_run(cloud: Cloud) -> None:
-    dag = cloud.add_experiment("killed", training=SLOW)
-    (cloud.home.dags / "train.py").touch()
-    cloud.wait_for_dag(dag)
-    cloud.api.unpause(dag)
-    run = cloud.trigger(dag, "killed_three_times", {"data_date": "2026-11-28"})
-    cloud.until(
-        lambda: cloud.states(dag, run).get("wait_for_training") == "deferred", 240, lambda: cloud.states(dag, run)
-    )
-    for component in ("scheduler", "triggerer", "api-server"):
-        cloud.kill(component)
-    assert cloud.finish(dag, run) == "success", cloud.states(dag, run)
-    jobs = cloud.jobs(cloud.plan(dag, run)["run_key"])
-    assert [job["labels"]["task"] for job in jobs].count("submit_training") == 1
-    assert {job["state"] for job in jobs} == {"JOB_STATE_SUCCEEDED"}
 
 
 @pytest.mark.case("C020")

@@ -14,7 +14,7 @@ from localcloud.leftovers import find_leftovers
 from localcloud.state import CloudState
 
 if TYPE_CHECKING:
-    from tests.live.conftest import Cloud
+    from tests.live.cloud import Cloud
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 

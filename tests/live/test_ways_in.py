@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 if TYPE_CHECKING:
-    from tests.live.conftest import Cloud
+    from tests.live.cloud import Cloud
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]
 
@@ -25,14 +25,34 @@ CHAIN = [
     "resolve_run", "stage_dataset", "package_trainer", "tokenize", "submit_training", "wait_for_training",
     "check_outputs", "decide_promotion", "promote_model", "end_run",
 ]  # fmt: skip
+ASKED = {"steps": 2, "data_date": "2026-11-28"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def begun(cloud: Cloud) -> None:
+    """What several tests wait for begins at once, and goes on side by side: most of a run is waiting."""
+    soon = datetime.now(ZoneInfo("Europe/Berlin")) + timedelta(seconds=100)
+    cron = {"cron": f"{soon.minute} {soon.hour} * * *", "timezone": "Europe/Berlin", "start_date": "2026-10-01"}
+    calm = cloud.add_experiment("calm")
+    busy = cloud.add_experiment(
+        "busy", schedule=cron, training={"steps": 2, "batch_size": 4, "warmup_steps": 1}
+    )  # fmt: skip
+    (cloud.home.dags / "train.py").touch()
+    for dag in (busy, calm, "train_manual", "train_asked", "train_dated"):
+        cloud.wait_for_dag(dag)
+        cloud.api.unpause(dag)
+    cloud.trigger("train_manual", "with_conf", {"steps": 4, "data_date": "2026-11-28", "seed": 7})
+    cloud.trigger("train_asked", "asked_once", ASKED)
+    cloud.airflow(
+        "backfill", "create", "--dag-id", "train_dated", "--from-date", "2026-10-25", "--to-date", "2026-10-28",
+        "--max-active-runs", "3", "--dag-run-conf", '{"steps": 2}',
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def runs(cloud: Cloud) -> dict[str, str]:
     """Runs by the command line, with and without conf, started one after the other."""
-    cloud.wait_for_dag("train_manual")
-    cloud.api.unpause("train_manual")
-    with_conf = cloud.trigger("train_manual", "with_conf", {"steps": 4, "data_date": "2026-11-28", "seed": 7})
+    with_conf = "with_conf"
     assert cloud.finish("train_manual", with_conf) == "success", cloud.states("train_manual", with_conf)
     without = cloud.trigger("train_manual", "without_conf", None)
     assert cloud.finish("train_manual", without) == "success", cloud.states("train_manual", without)
@@ -124,12 +144,6 @@ def _download(cloud: Cloud, folder: str, target: Path) -> None:
 @pytest.mark.case("C054")
 @pytest.mark.case("C057")
 def test_a_backfill_reads_the_data_of_each_date_over_the_end_of_daylight_saving(cloud: Cloud) -> None:
-    cloud.wait_for_dag("train_dated")
-    cloud.api.unpause("train_dated")
-    cloud.airflow(
-        "backfill", "create", "--dag-id", "train_dated", "--from-date", "2026-10-25", "--to-date", "2026-10-28",
-        "--max-active-runs", "3", "--dag-run-conf", '{"steps": 2}',
-    )  # fmt: skip
     cloud.until(lambda: len(_runs(cloud, "train_dated", "backfill")) == 3, 60, lambda: _runs(cloud, "train_dated"))
     read: dict[str, str] = {}
     for run in _runs(cloud, "train_dated", "backfill"):
@@ -145,6 +159,24 @@ def test_a_backfill_reads_the_data_of_each_date_over_the_end_of_daylight_saving(
     }
 
 
+@pytest.mark.case("C053")
+def test_a_date_that_has_a_run_is_trained_anew_with_a_new_conf_when_the_backfill_says_so(cloud: Cloud) -> None:
+    run = _runs(cloud, "train_dated", "backfill")[0]["dag_run_id"]
+    cloud.airflow(
+        "backfill", "create", "--dag-id", "train_dated", "--from-date", "2026-10-25", "--to-date", "2026-10-26",
+        "--reprocess-behavior", "completed", "--dag-run-conf", '{"steps": 3}',
+    )  # fmt: skip
+    assert cloud.finish("train_dated", run) == "success"
+    plan = cloud.plan("train_dated", run)
+    assert plan["trainer"]["steps"] == 3
+    generations = [job["labels"]["generation"] for job in _trainings(cloud, plan["run_key"])]
+    assert (sorted(generations), cloud.story(plan["run_key"])["result"]["step"]) == (["1", "2"], 3)
+
+
+def _trainings(cloud: Cloud, run_key: str) -> list[dict[str, Any]]:
+    return [job for job in cloud.jobs(run_key) if job["labels"]["task"] == "submit_training"]
+
+
 def _runs(cloud: Cloud, dag: str, kind: str | None = None) -> list[dict[str, Any]]:
     login = {"username": cloud.endpoints["airflow_user"], "password": cloud.endpoints["airflow_password"]}
     with httpx.Client(base_url=cloud.endpoints["airflow"], timeout=30) as client:
@@ -157,21 +189,7 @@ def _runs(cloud: Cloud, dag: str, kind: str | None = None) -> list[dict[str, Any
 @pytest.mark.case("C057")
 @pytest.mark.case("C058")
 def test_the_schedule_starts_a_run_by_itself_and_enabling_a_dag_starts_none(cloud: Cloud) -> None:
-    soon = datetime.now(ZoneInfo("Europe/Berlin")) + timedelta(seconds=100)
-    calm = cloud.add_experiment("calm")
-    busy = cloud.add_experiment(
-        "busy",
-        schedule={
-            "cron": f"{soon.minute} {soon.hour} * * *",
-            "timezone": "Europe/Berlin",
-            "start_date": "2026-10-01",
-        },
-        training={"steps": 2, "batch_size": 4, "warmup_steps": 1},
-    )
-    (cloud.home.dags / "train.py").touch()
-    for dag in (calm, busy):
-        cloud.wait_for_dag(dag)
-        cloud.api.unpause(dag)
+    calm, busy = "train_calm", "train_busy"
     cloud.until(lambda: bool(_runs(cloud, busy, "scheduled")), 180, lambda: _runs(cloud, busy))
     run = _runs(cloud, busy, "scheduled")[0]
     assert run["logical_date"] == run["run_after"]
@@ -193,10 +211,7 @@ def _approved(cloud: Cloud, rest: httpx.Client, run: str) -> bool:
 def test_where_the_experiment_says_so_a_person_approves_what_the_gate_found_good(
     cloud: Cloud, rest: httpx.Client
 ) -> None:
-    cloud.wait_for_dag("train_asked")
-    cloud.api.unpause("train_asked")
-    conf = {"steps": 2, "data_date": "2026-11-28"}
-    run = cloud.trigger("train_asked", "asked_once", conf)
+    run = "asked_once"
     detail = f"/api/v2/dags/train_asked/dagRuns/{run}/taskInstances/approve/-1/hitlDetails"
     cloud.until(lambda: rest.get(detail).status_code == 200, 300, lambda: cloud.states("train_asked", run))
     run_key = cloud.plan("train_asked", run)["run_key"]
@@ -205,7 +220,7 @@ def test_where_the_experiment_says_so_a_person_approves_what_the_gate_found_good
     cloud.until(lambda: _approved(cloud, rest, run), 300, lambda: cloud.states("train_asked", run))
     assert cloud.finish("train_asked", run) == "success"
     assert cloud.story(run_key)["promoted"] == f"gs://local-llm-models/asked/versions/{run_key}-g1"
-    again = cloud.trigger("train_asked", "not_asked", conf)
+    again = cloud.trigger("train_asked", "not_asked", ASKED)
     assert cloud.finish("train_asked", again) == "success"
     states = cloud.states("train_asked", again)
     assert (states["approve"], states["promote_model"]) == ("skipped", "skipped")  # no better: nobody is asked

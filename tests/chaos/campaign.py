@@ -1,0 +1,177 @@
+"""Makes kills, several runs side by side: each run is stopped in its interval, a component dies, the run goes on."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from tests.chaos.airflow import Airflow
+from tests.chaos.components import Components
+from tests.chaos.intervals import Hold
+from tests.chaos.plan import Kill
+from tests.chaos.stand_ins import StandIns
+from tests.live.cloud import Cloud
+
+REACHED_WITHIN = 420.0
+"""Seconds for a run to come to its interval; a create that nobody knows of keeps others from creating for 120."""
+
+CANCELS_WITHIN = 60.0
+"""The trigger of a task that was marked failed cancels within seconds, or was lost with its triggerer."""
+
+ENDS_WITHIN = 600.0
+HOLD_SECONDS = 90.0
+LATE = 60.0
+"""A request whose sender was killed arrives when its task has gone on without it, or after so many seconds."""
+
+SENDERS = frozenset({"task process", "worker"})
+
+TRIES = 3
+"""A run can pass its interval unheld, when another's kill has just made a stand-in forget its holds."""
+
+Say = Callable[[str], None]
+
+
+@dataclass
+class Trial:
+    """One run and what was done to it."""
+
+    kill: Kill
+    run: str
+    killed: str = ""
+    """What was killed; empty: the run was not stopped in its interval, or there was nothing to kill."""
+    ended: bool = False
+    seconds: float = 0.0
+    trouble: str = ""
+
+
+@dataclass
+class Campaign:
+    """Runs and kills on one cloud.
+
+    :param name: begins the ids of the runs.
+    :param lanes: runs side by side.
+    """
+
+    cloud: Cloud
+    name: str
+    lanes: int
+    say: Say
+    trials: list[Trial] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.airflow = Airflow.of(self.cloud)
+        self.stand_ins = StandIns(self.cloud)
+        self.components = Components(self.cloud, self.airflow)
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.airflow.close()
+        self.stand_ins.close()
+
+    def conduct(self, kills: Sequence[Kill]) -> list[Trial]:
+        """Make all kills and return their trials, also those that had to be made again."""
+        for dag in {"housekeeping", *(kill.dag for kill in kills)}:
+            self.cloud.wait_for_dag(dag)
+            self.airflow.unpause(dag)
+        done = threading.Event()
+        sweeper = threading.Thread(target=self._keep_house, args=(done,), daemon=True)
+        sweeper.start()
+        with ThreadPoolExecutor(self.lanes) as lanes:
+            list(lanes.map(self._make, kills))
+        done.set()
+        sweeper.join()
+        self.keep_house("last")
+        return self.trials
+
+    def keep_house(self, name: str) -> None:
+        """Let housekeeping run once, to its end."""
+        run = f"{self.name}-{name}"
+        self.airflow.start("housekeeping", run, {})
+        self._until(lambda: self.airflow.has_ended("housekeeping", run), ENDS_WITHIN)
+
+    def _keep_house(self, done: threading.Event) -> None:
+        number = 0
+        while not done.wait(120):
+            number += 1
+            self.keep_house(f"house-{number}")
+
+    def _make(self, kill: Kill) -> None:
+        for _ in range(TRIES):
+            with self._lock:
+                trial = Trial(kill, f"{self.name}-{len(self.trials):04}")
+                self.trials.append(trial)
+            began = time.monotonic()
+            try:
+                self._try(trial)
+            except Exception as error:  # a lane goes on with its next kill; the judge counts what was not made
+                trial.trouble = f"{type(error).__name__}: {error}"
+            trial.seconds = time.monotonic() - began
+            made = sum(bool(one.killed) for one in self.trials)
+            what = trial.killed or trial.trouble or "was not stopped there"
+            self.say(f"{made:4} kills  {trial.run}  {trial.seconds:5.0f} s  {kill}: {what}")
+            if trial.killed:
+                return
+
+    def _try(self, trial: Trial) -> None:
+        kill, run = trial.kill, trial.run
+        hold, names = kill.hold, {"run": run}
+        fault = ""
+        if hold is not None and kill.interval.story == "ends":
+            fault = self._arm(hold, names)
+        self.airflow.start(kill.dag, run, kill.conf)
+        if hold is None or kill.interval.story == "killed":
+            self._until(lambda: self.airflow.state(kill.dag, run, "wait") == "deferred", REACHED_WITHIN, pause=2.0)
+        if kill.interval.story == "killed":
+            names["job"] = self._job_of(run)
+            fault = self._arm(hold, names) if hold is not None else ""
+            self.airflow.mark(kill.dag, run, "wait", "failed")
+        if hold is None or self._is_held(trial, hold, fault):
+            trial.killed = self.components.kill(kill.component, kill.dag, run, kill.round_)
+        if hold is not None:
+            if trial.killed and not hold.stored and kill.component in SENDERS:
+                self._wait_for_the_next_try(trial)
+            self.stand_ins.let_go(hold.at, fault)
+        self._until(lambda: self._has_ended(trial), ENDS_WITHIN)
+        trial.ended = True
+
+    def _arm(self, hold: Hold, names: dict[str, str]) -> str:
+        return self.stand_ins.arm(hold, names, HOLD_SECONDS)
+
+    def _is_held(self, trial: Trial, hold: Hold, fault: str) -> bool:
+        """Wait until the run is stopped; False when it got by."""
+        killed = trial.kill.interval.story == "killed"
+        deadline = time.monotonic() + (CANCELS_WITHIN if killed else REACHED_WITHIN)
+        while time.monotonic() < deadline:
+            if self.stand_ins.holds(hold.at, fault):
+                return True
+            if not killed and self._has_ended(trial):
+                return False
+            time.sleep(0.3)
+        return False
+
+    def _wait_for_the_next_try(self, trial: Trial) -> None:
+        """Wait until the task that was to send a request has gone on without it."""
+        deadline = time.monotonic() + LATE
+        while time.monotonic() < deadline:
+            if self.airflow.state(trial.kill.dag, trial.run, "train") in {"success", "deferred"}:
+                return
+            time.sleep(2)
+
+    def _has_ended(self, trial: Trial) -> bool:
+        return self.airflow.has_ended(trial.kill.dag, trial.run)
+
+    def _job_of(self, run: str) -> str:
+        mine = [job for job in self.stand_ins.jobs() if job["labels"].get("run-key") == run]
+        return str(mine[0]["name"]).rpartition("/")[2]
+
+    @staticmethod
+    def _until(done: Callable[[], bool], seconds: float, pause: float = 0.5) -> None:
+        deadline = time.monotonic() + seconds
+        while not done():
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"not within {seconds:.0f} s")
+            time.sleep(pause)

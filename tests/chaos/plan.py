@@ -1,0 +1,102 @@
+"""Which kills a campaign makes: every component in every interval, in an order that a seed decides."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Any
+
+from tests.chaos.components import COMPONENTS
+from tests.chaos.intervals import INTERVALS, Hold, Interval
+
+EXIT_NEVER = 2
+"""The exit code by which a trainer says that a retry cannot help."""
+
+WAITED_FOR = 60.0
+"""Seconds of a job that must still run when its sensor has deferred."""
+
+
+@dataclass(frozen=True)
+class Kill:
+    """One kill to make: which component, in which interval, of a run of which DAG.
+
+    :param round_: 0, 1, ...: which kill of the pair it is; it chooses where in the interval the run is stopped.
+    :param seconds: how long the run's job works.
+    :param code: with which code it exits.
+    """
+
+    component: str
+    interval: Interval
+    round_: int
+    seconds: float
+    code: int
+    dag: str = "chaos"
+
+    @property
+    def hold(self) -> Hold | None:
+        """Where the run is stopped; None: it waits in the triggerer."""
+        return self.interval.holds[self.round_ % len(self.interval.holds)]
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """Component and interval."""
+        return self.component, self.interval.name
+
+    @property
+    def conf(self) -> dict[str, Any]:
+        """The conf of the run."""
+        return {"seconds": self.seconds, "code": self.code}
+
+    @property
+    def expected(self) -> str:
+        """The state in which the run's one job must end."""
+        if self.interval.story == "killed":
+            return "CANCELLED"
+        return "FAILED" if self.code else "SUCCEEDED"
+
+    def __str__(self) -> str:
+        return f"{self.component} @ {self.interval.name} #{self.round_}"
+
+
+def all_kills(seed: int, rounds: int) -> list[Kill]:
+    """Every pair `rounds` times, shuffled."""
+    chance = random.Random(seed)
+    kills = [
+        _kill(component, interval, round_, chance)
+        for interval in INTERVALS
+        for component in COMPONENTS
+        for round_ in range(rounds)
+    ]
+    chance.shuffle(kills)
+    return kills
+
+
+def some_kills(seed: int, number: int) -> list[Kill]:
+    """So many kills, every component in turn, each in an interval of its own."""
+    chance = random.Random(seed)
+    intervals = chance.sample(INTERVALS, len(INTERVALS))
+    return [
+        _kill(COMPONENTS[at % len(COMPONENTS)], intervals[at % len(intervals)], chance.randrange(2), chance)
+        for at in range(number)
+    ]
+
+
+def _kill(component: str, interval: Interval, round_: int, chance: random.Random) -> Kill:
+    if interval.story == "killed":
+        return Kill(component, interval, round_, seconds=900, code=0)
+    hold = interval.holds[round_ % len(interval.holds)]
+    seconds = WAITED_FOR if hold is None else chance.choice([1, 20])  # the sensor finds it ended, or defers
+    return Kill(component, interval, round_, seconds, code=EXIT_NEVER * chance.randrange(2))
+
+
+def _broken(dag: str, component: str, interval: str, round_: int) -> Kill:
+    where = next(one for one in INTERVALS if one.name == interval)
+    return Kill(component, where, round_, seconds=20, code=0, dag=dag)
+
+
+BROKEN = (
+    _broken("chaos_no_intent", "task process", "job on file .. create", 1),
+    _broken("chaos_no_list", "vertex", "create .. job's name in the record", 0),
+    _broken("chaos_no_read_back", "task process", "job frozen .. record begun", 1),
+)
+"""A kill for each broken variant of the product that the judge must see through."""
