@@ -16,8 +16,8 @@ from xml.etree import ElementTree
 ROOT = Path(__file__).resolve().parent.parent
 AIRFLOW, TRAINER = ".venv", ".venv-trainer"
 NO_TESTS_COLLECTED = 5
-SIDE_BY_SIDE = ["--numprocesses=logical", "--maxprocesses=4", "--dist=worksteal"]
-"""A process per core, each with stand-ins of its own; one that is done takes over tests of another."""
+SIDE_BY_SIDE = ["--numprocesses=4", "--dist=worksteal"]
+"""Four processes, since half of the time of such a test is waiting, each with stand-ins of its own."""
 
 
 @dataclass(frozen=True)
