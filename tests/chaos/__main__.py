@@ -16,14 +16,14 @@ from pathlib import Path
 from tests.chaos.campaign import Campaign
 from tests.chaos.judge import judge
 from tests.chaos.plan import BROKEN, Kill, all_kills
-from tests.chaos.report import as_json, kills_by_pair, table
+from tests.chaos.report import as_json, kills_by_pair, signals, table
 from tests.live.cloud import Cloud, running_cloud
 
 
 def main() -> int:
     """Run a campaign."""
     options = _options()
-    kills = [kill for kill in all_kills(options.seed, options.rounds) if options.only in str(kill)]
+    kills = [kill for kill in all_kills(options.seed, options.rounds, options.lanes) if options.only in str(kill)]
     with tempfile.TemporaryDirectory(prefix="chaos") as folder, running_cloud(Path(folder)) as cloud:
         broken = [] if options.only else _uncaught(cloud, options)
         return _campaign(cloud, options, kills, broken)
@@ -40,8 +40,9 @@ def _campaign(cloud: Cloud, options: argparse.Namespace, kills: list[Kill], brok
         again = f"--seed {options.seed} --only '{finding.trial.kill.component} @ {finding.trial.kill.interval.name}'"
         print(f"{finding}\n    again: python -m tests.chaos {again}")
     made = sum(kills_by_pair(campaign).values())
-    print(f"{made} kills in {len(campaign.trials)} runs, {time.monotonic() - began:.0f} s, seed {options.seed}")
-    print(f"{len(findings)} findings; pairs killed less than {options.rounds} times: {wanting or 'none'}")
+    took = f"{time.monotonic() - began:.0f} s, seed {options.seed}"
+    print(f"{made} of {len(campaign.trials)} runs were hit in their interval, by {signals(campaign)} kills; {took}")
+    print(f"{len(findings)} findings; pairs hit less than {options.rounds} times: {wanting or 'none'}")
     print(*broken, sep="\n")
     if options.output:
         options.output.write_text(json.dumps(as_json(campaign, findings, options.seed), indent=1))

@@ -28,6 +28,9 @@ LATE = 60.0
 
 SENDERS = frozenset({"task process", "worker"})
 
+HOUSE_SECONDS = 120.0
+"""How often housekeeping runs beside its own schedule: what it must end would else hold GPUs for a quarter hour."""
+
 TRIES = 3
 """A run can pass its interval unheld, when another's kill has just made a stand-in forget its holds."""
 
@@ -66,6 +69,7 @@ class Campaign:
         self.stand_ins = StandIns(self.cloud)
         self.components = Components(self.cloud, self.airflow)
         self._lock = threading.Lock()
+        self._houses = 0
 
     def close(self) -> None:
         """Close the connections."""
@@ -84,20 +88,19 @@ class Campaign:
             list(lanes.map(self._make, kills))
         done.set()
         sweeper.join()
-        self.keep_house("last")
+        self._let_housekeeping_run()
         return self.trials
 
-    def keep_house(self, name: str) -> None:
-        """Let housekeeping run once, to its end."""
-        run = f"{self.name}-{name}"
+    def _let_housekeeping_run(self) -> None:
+        with self._lock:
+            self._houses += 1
+            run = f"{self.name}-house-{self._houses}"
         self.airflow.start("housekeeping", run, {})
         self._until(lambda: self.airflow.has_ended("housekeeping", run), ENDS_WITHIN)
 
     def _keep_house(self, done: threading.Event) -> None:
-        number = 0
-        while not done.wait(120):
-            number += 1
-            self.keep_house(f"house-{number}")
+        while not done.wait(HOUSE_SECONDS):
+            self._let_housekeeping_run()
 
     def _make(self, kill: Kill) -> None:
         for _ in range(TRIES):
@@ -135,6 +138,7 @@ class Campaign:
             if trial.killed and not hold.stored and kill.component in SENDERS:
                 self._wait_for_the_next_try(trial)
             self.stand_ins.let_go(hold.at, fault)
+        self.components.until_back()
         self._until(lambda: self._has_ended(trial), ENDS_WITHIN)
         trial.ended = True
 

@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections import defaultdict
+from dataclasses import dataclass, field
 
 import psutil
 from tests.chaos.airflow import Airflow
@@ -21,7 +22,19 @@ _SUPERVISED = {
     "gcs": ("storage", "storage-server"),  # the proxy, and the server behind it
     "vertex": ("vertex",),
 }
-HEALTHY_AGAIN = 120.0
+_IDLE = "airflow worker -- LocalExecutor: <idle>"
+HEALTHY_AGAIN = 180.0
+
+GATHER_SECONDS = 10.0
+"""How long a kill of a component that all runs share waits for others that have come to the interval they wait for."""
+
+
+@dataclass
+class Party:
+    """Runs that stand in their intervals, and wait for the same kill."""
+
+    killed: str = ""
+    done: threading.Event = field(default_factory=threading.Event)
 
 
 class Components:
@@ -31,11 +44,12 @@ class Components:
         self._cloud = cloud
         self._airflow = airflow
         self._locks: dict[str, threading.Lock] = defaultdict(threading.Lock)
-        self.kills: dict[str, int] = defaultdict(int)
-        """How often each component of the supervisor was killed: a stand-in forgets its holds."""
+        self._parties: dict[str, Party] = {}
+        self._joining = threading.Lock()
+        self._killed: dict[str, int] = {}
 
     def kill(self, component: str, dag: str, run: str, round_: int) -> str:
-        """Kill a component while a run is stopped; returns what was killed, and waits until it is back.
+        """Kill a component while a run is stopped, and return what was killed; empty when there was nothing to kill.
 
         :param round_: 0, 1, ...: which of several processes of a component.
         """
@@ -44,7 +58,17 @@ class Components:
         if component == "worker":
             return self._kill_worker(dag, run)
         names = _SUPERVISED[component]
-        return self._kill_supervised(names[round_ % len(names)])
+        return self._kill_shared(names[round_ % len(names)])
+
+    def until_back(self) -> None:
+        """Wait until every component is healthy."""
+        deadline = time.monotonic() + HEALTHY_AGAIN
+        while not all(
+            self._cloud.component(name).status == "healthy" for names in _SUPERVISED.values() for name in names
+        ):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"not everything was healthy {HEALTHY_AGAIN:.0f} s after a kill")
+            time.sleep(0.5)
 
     def _kill_task_process(self, dag: str, run: str) -> str:
         """The process that runs the task; of a deferred one, the triggerer's runner."""
@@ -57,31 +81,48 @@ class Components:
             runners = psutil.Process(triggerer).children()
             for runner in runners:
                 _kill(runner.pid)
-            self._until_back("triggerer", triggerer if runners else None)
-            return f"trigger runner {[runner.pid for runner in runners]}"
+            self._until_another("triggerer", triggerer if runners else None)
+            return f"trigger runner {runners[0].pid}" if runners else ""
 
     def _kill_worker(self, dag: str, run: str) -> str:
         """The executor's worker that supervises the task; of a deferred one, an idle worker."""
         found = self._task_process(dag, run)
-        parent = found.parent() if found is not None else None
-        if parent is None:
-            idle = [process for process in _processes() if _title(process) == "airflow worker -- LocalExecutor: <idle>"]
-            scheduler = psutil.Process(self._pid("scheduler")).pid
-            parent = next((process for process in idle if process.ppid() == scheduler), None)
-        if parent is None:
+        worker = found.parent() if found is not None else self._idle_worker()
+        if worker is None:
             return ""
-        _kill(parent.pid)
-        return f"worker {parent.pid}"
+        _kill(worker.pid)
+        return f"worker {worker.pid}"
 
-    def _kill_supervised(self, name: str) -> str:
+    def _idle_worker(self) -> psutil.Process | None:
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            for process in _processes():
+                if _title(process) == _IDLE and process.ppid() == self._pid("scheduler"):
+                    return process
+            time.sleep(0.3)
+        return None
+
+    def _kill_shared(self, name: str) -> str:
+        """Kill once for all runs that have come to their intervals; the first of them does it."""
+        with self._joining:
+            party = self._parties.get(name)
+            first = party is None
+            party = self._parties.setdefault(name, Party())
+        if not first:
+            party.done.wait()
+            return party.killed
         with self._locks[name]:
-            pid = self._pid(name)
-            self.kills[name] += 1
+            time.sleep(GATHER_SECONDS)
+            with self._joining:
+                del self._parties[name]
+            self._until_another(name, self._killed.get(name))
+            pid = self._killed[name] = self._pid(name)
             _kill(pid)
-            self._until_back(name, pid)
-            return f"{name} {pid}"
+            party.killed = f"{name} {pid}"
+            party.done.set()
+        return party.killed
 
-    def _until_back(self, name: str, killed: int | None) -> None:
+    def _until_another(self, name: str, killed: int | None) -> None:
         deadline = time.monotonic() + HEALTHY_AGAIN
         while time.monotonic() < deadline:
             now = self._cloud.component(name)

@@ -58,8 +58,11 @@ class Kill:
         return f"{self.component} @ {self.interval.name} #{self.round_}"
 
 
-def all_kills(seed: int, rounds: int) -> list[Kill]:
-    """Every pair `rounds` times, shuffled."""
+def all_kills(seed: int, rounds: int, together: int) -> list[Kill]:
+    """Every pair `rounds` times, in an order by chance; `together` of the same component follow one another.
+
+    Runs that stand in their intervals at the same time share one kill of what they share.
+    """
     chance = random.Random(seed)
     kills = [
         _kill(component, interval, round_, chance)
@@ -68,7 +71,10 @@ def all_kills(seed: int, rounds: int) -> list[Kill]:
         for round_ in range(rounds)
     ]
     chance.shuffle(kills)
-    return kills
+    by_component = [[kill for kill in kills if kill.component == component] for component in COMPONENTS]
+    parts = [some[at : at + together] for some in by_component for at in range(0, len(some), together)]
+    chance.shuffle(parts)
+    return [kill for part in parts for kill in part]
 
 
 def some_kills(seed: int, number: int) -> list[Kill]:

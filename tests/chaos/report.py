@@ -12,8 +12,13 @@ from tests.chaos.judge import Finding
 
 
 def kills_by_pair(campaign: Campaign) -> Counter[tuple[str, str]]:
-    """How many kills were made of each component in each interval."""
+    """How many runs stood in each interval when each component was killed."""
     return Counter(trial.kill.pair for trial in campaign.trials if trial.killed)
+
+
+def signals(campaign: Campaign) -> int:
+    """How many processes were killed: runs that stood in their intervals at the same time share a kill."""
+    return len({trial.killed for trial in campaign.trials if trial.killed})
 
 
 def table(campaign: Campaign) -> list[str]:
@@ -31,7 +36,8 @@ def as_json(campaign: Campaign, findings: list[Finding], seed: int) -> dict[str,
     """Everything, for machines."""
     return {
         "seed": seed,
-        "kills": sum(kills_by_pair(campaign).values()),
+        "runs_hit": sum(kills_by_pair(campaign).values()),
+        "processes_killed": signals(campaign),
         "runs": len(campaign.trials),
         "findings": [str(finding) for finding in findings],
         "coverage": [
