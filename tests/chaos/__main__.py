@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 import tempfile
 import time
@@ -30,8 +31,8 @@ def main() -> int:
 
 
 def _campaign(cloud: Cloud, options: argparse.Namespace, kills: list[Kill], broken: list[str]) -> int:
-    campaign = Campaign(cloud, f"seed{options.seed}", options.lanes, _say)
     began = time.monotonic()
+    campaign = Campaign(cloud, f"seed{options.seed}", options.lanes, _say, until=began + 60 * options.minutes)
     campaign.conduct(kills)
     findings = judge(campaign)
     wanting = [pair for pair in {kill.pair for kill in kills} if kills_by_pair(campaign)[pair] < options.rounds]
@@ -66,6 +67,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1, help="decides the order of kills and where runs are stopped")
     parser.add_argument("--rounds", type=int, default=2, help="kills of each pair of component and interval")
     parser.add_argument("--lanes", type=int, default=8, help="runs side by side")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="begin no kill after so long")
     parser.add_argument("--only", default="", help="part of `COMPONENT @ INTERVAL #ROUND`")
     parser.add_argument("--output", type=Path, help="file for the results as JSON")
     return parser.parse_args()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -18,8 +19,8 @@ from tests.live.cloud import Cloud
 REACHED_WITHIN = 420.0
 """Seconds for a run to come to its interval; a create that nobody knows of keeps others from creating for 120."""
 
-CANCELS_WITHIN = 60.0
-"""The trigger of a task that was marked failed cancels within seconds, or was lost with its triggerer."""
+CANCELS_WITHIN = 150.0
+"""The trigger of a task marked failed cancels once the API server answers it, or was lost with its triggerer."""
 
 ENDS_WITHIN = 600.0
 HOLD_SECONDS = 90.0
@@ -51,17 +52,56 @@ class Trial:
 
 
 @dataclass
+class Stop:
+    """Where a run is stopped; a stand-in that was killed in between is told again."""
+
+    stand_ins: StandIns
+    hold: Hold | None
+    names: dict[str, str]
+    fault: str = ""
+    before: int = 0
+    """Calls of the run that went through before it was armed, of those that it counts."""
+    checked: float = 0.0
+
+    def arm(self) -> None:
+        """Hold from now on."""
+        if self.hold is not None:
+            self.before = self.stand_ins.passed(self.hold, self.names)
+            self.fault = self.stand_ins.arm(self.hold, self.names, 0, HOLD_SECONDS)
+
+    def holds(self) -> bool:
+        """Whether the run is stopped now."""
+        if self.hold is None or self.stand_ins.holds(self.hold.at, self.fault):
+            return True
+        if time.monotonic() < self.checked + 2:
+            return False
+        self.checked = time.monotonic()
+        if self.stand_ins.has_forgotten(self.hold.at, self.fault):
+            passed = self.stand_ins.passed(self.hold, self.names) - self.before
+            if passed <= self.hold.number:
+                self.fault = self.stand_ins.arm(self.hold, self.names, passed, HOLD_SECONDS)
+        return False
+
+    def let_go(self) -> None:
+        """Hold no more."""
+        if self.hold is not None:
+            self.stand_ins.let_go(self.hold.at, self.fault)
+
+
+@dataclass
 class Campaign:
     """Runs and kills on one cloud.
 
     :param name: begins the ids of the runs.
     :param lanes: runs side by side.
+    :param until: no kill is begun after this moment, of the monotonic clock.
     """
 
     cloud: Cloud
     name: str
     lanes: int
     say: Say
+    until: float = math.inf
     trials: list[Trial] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -104,6 +144,8 @@ class Campaign:
 
     def _make(self, kill: Kill) -> None:
         for _ in range(TRIES):
+            if time.monotonic() > self.until:
+                return
             with self._lock:
                 trial = Trial(kill, f"{self.name}-{len(self.trials):04}")
                 self.trials.append(trial)
@@ -121,36 +163,31 @@ class Campaign:
 
     def _try(self, trial: Trial) -> None:
         kill, run = trial.kill, trial.run
-        hold, names = kill.hold, {"run": run}
-        fault = ""
-        if hold is not None and kill.interval.story == "ends":
-            fault = self._arm(hold, names)
+        stop = Stop(self.stand_ins, kill.hold, {"run": run})
+        if kill.interval.story == "ends":
+            stop.arm()
         self.airflow.start(kill.dag, run, kill.conf)
-        if hold is None or kill.interval.story == "killed":
+        if kill.hold is None or kill.interval.story == "killed":
             self._until(lambda: self.airflow.state(kill.dag, run, "wait") == "deferred", REACHED_WITHIN, pause=2.0)
         if kill.interval.story == "killed":
-            names["job"] = self._job_of(run)
-            fault = self._arm(hold, names) if hold is not None else ""
+            stop.names["job"] = self._job_of(run)
+            stop.arm()
             self.airflow.mark(kill.dag, run, "wait", "failed")
-        if hold is None or self._is_held(trial, hold, fault):
+        if self._is_stopped(trial, stop):
             trial.killed = self.components.kill(kill.component, kill.dag, run, kill.round_)
-        if hold is not None:
-            if trial.killed and not hold.stored and kill.component in SENDERS:
-                self._wait_for_the_next_try(trial)
-            self.stand_ins.let_go(hold.at, fault)
+        if trial.killed and kill.hold and not kill.hold.stored and kill.component in SENDERS:
+            self._wait_for_the_next_try(trial)
+        stop.let_go()
         self.components.until_back()
         self._until(lambda: self._has_ended(trial), ENDS_WITHIN)
         trial.ended = True
 
-    def _arm(self, hold: Hold, names: dict[str, str]) -> str:
-        return self.stand_ins.arm(hold, names, HOLD_SECONDS)
-
-    def _is_held(self, trial: Trial, hold: Hold, fault: str) -> bool:
+    def _is_stopped(self, trial: Trial, stop: Stop) -> bool:
         """Wait until the run is stopped; False when it got by."""
         killed = trial.kill.interval.story == "killed"
         deadline = time.monotonic() + (CANCELS_WITHIN if killed else REACHED_WITHIN)
         while time.monotonic() < deadline:
-            if self.stand_ins.holds(hold.at, fault):
+            if stop.holds():
                 return True
             if not killed and self._has_ended(trial):
                 return False

@@ -59,20 +59,21 @@ class Kill:
 
 
 def all_kills(seed: int, rounds: int, together: int) -> list[Kill]:
-    """Every pair `rounds` times, in an order by chance; `together` of the same component follow one another.
+    """Every pair `rounds` times, one round after the other, in an order by chance.
 
-    Runs that stand in their intervals at the same time share one kill of what they share.
+    So many of the same component follow one another as run `together`: runs that stand in their intervals at the same
+    time share one kill of what they share.
     """
     chance = random.Random(seed)
-    kills = [
-        _kill(component, interval, round_, chance)
-        for interval in INTERVALS
-        for component in COMPONENTS
-        for round_ in range(rounds)
-    ]
-    chance.shuffle(kills)
-    by_component = [[kill for kill in kills if kill.component == component] for component in COMPONENTS]
-    parts = [some[at : at + together] for some in by_component for at in range(0, len(some), together)]
+    return [kill for round_ in range(rounds) for kill in _round(chance, round_, together)]
+
+
+def _round(chance: random.Random, round_: int, together: int) -> list[Kill]:
+    parts = []
+    for component in COMPONENTS:
+        kills = [_kill(component, interval, round_, chance) for interval in INTERVALS]
+        chance.shuffle(kills)
+        parts += [kills[at : at + together] for at in range(0, len(kills), together)]
     chance.shuffle(parts)
     return [kill for part in parts for kill in part]
 

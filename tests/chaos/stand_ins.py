@@ -31,18 +31,41 @@ class StandIns:
         """Close the connections."""
         self._client.close()
 
-    def arm(self, hold: Hold, names: dict[str, str], seconds: float) -> str:
-        """Let a call be held, and return the fault's id; calls that went through before are not waited for again."""
-        matching = hold.matching.format(**{name: re.escape(value) for name, value in names.items()})
+    def arm(self, hold: Hold, names: dict[str, str], passed: int, seconds: float) -> str:
+        """Let a call be held, and return the fault's id.
+
+        :param passed: of the calls that go through before, those that did already.
+        """
+        matching = _matching(hold, names)
         if hold.at == "vertex":
             body: dict[str, Any] = {
                 "kind": "hold", "method": hold.method, "matching": matching, "stored": hold.stored, "seconds": seconds,
             }  # fmt: skip
         else:
             body = {
-                "hold": seconds, "method": hold.method, "path": matching, "stored": hold.stored, "skip": hold.number,
+                "hold": seconds, "method": hold.method, "path": matching, "stored": hold.stored,
+                "skip": hold.number - passed,
             }  # fmt: skip
         return str(self._ask("POST", hold.at, "/faults", body)["id"])
+
+    def has_forgotten(self, at: str, fault: str) -> bool:
+        """Whether the stand-in was started anew since the fault was armed, and the fault neither waits nor holds."""
+        try:
+            armed = self._client.get(f"{self._urls[at]}/faults").raise_for_status().json()
+        except (httpx.HTTPError, ValueError):
+            return False  # it is away; later
+        faults = armed["faults"] if at == "vertex" else armed
+        return not any(one["id"] == fault for one in faults) and not self.holds(at, fault)
+
+    def passed(self, hold: Hold, names: dict[str, str]) -> int:
+        """How many calls that the hold is about have been carried out so far, by the journal."""
+        if hold.at == "vertex":
+            return 0
+        matching = re.compile(_matching(hold, names))
+        return sum(
+            entry["method"] == hold.method and entry["status"] < 400 and bool(matching.search(f"/{entry['object']}"))
+            for entry in self.journal("storage")
+        )
 
     def holds(self, at: str, fault: str) -> bool:
         """Whether the fault holds a call now; False while the stand-in is away."""
@@ -97,3 +120,7 @@ class StandIns:
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(0.3)
+
+
+def _matching(hold: Hold, names: dict[str, str]) -> str:
+    return hold.matching.format(**{name: re.escape(value) for name, value in names.items()})
