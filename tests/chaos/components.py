@@ -22,7 +22,6 @@ _SUPERVISED = {
     "gcs": ("storage", "storage-server"),  # the proxy, and the server behind it
     "vertex": ("vertex",),
 }
-_IDLE = "airflow worker -- LocalExecutor: <idle>"
 HEALTHY_AGAIN = 180.0
 
 GATHER_SECONDS = 10.0
@@ -85,22 +84,13 @@ class Components:
             return f"trigger runner {runners[0].pid}" if runners else ""
 
     def _kill_worker(self, dag: str, run: str) -> str:
-        """The executor's worker that supervises the task; of a deferred one, an idle worker."""
+        """The executor's worker that supervises the task's process."""
         found = self._task_process(dag, run)
-        worker = found.parent() if found is not None else self._idle_worker()
+        worker = found.parent() if found is not None else None
         if worker is None:
             return ""
         _kill(worker.pid)
         return f"worker {worker.pid}"
-
-    def _idle_worker(self) -> psutil.Process | None:
-        deadline = time.monotonic() + 20
-        while time.monotonic() < deadline:
-            for process in _processes():
-                if _title(process) == _IDLE and process.ppid() == self._pid("scheduler"):
-                    return process
-            time.sleep(0.3)
-        return None
 
     def _kill_shared(self, name: str) -> str:
         """Kill once for all runs that have come to their intervals; the first of them does it."""

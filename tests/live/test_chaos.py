@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]
 
-KILLS = some_kills(seed=8, number=7)
+KILLS = some_kills(seed=5, number=7)
 STAND_INS = {"gcs", "vertex"}
 
 

@@ -163,8 +163,10 @@ class GpuQueue:
         """Admit whom the plan admits, in one swap."""
         requests, now = self._requests()
         uris = {request.job_key: request for request in requests}
+        admitted: set[str] = set()
 
         def ticked(ledger: Ledger) -> bool:
+            admitted.clear()
             expired = [
                 key for key, item in ledger.leases.items() if item.state == "reserved" and item.reserved_until < now
             ]
@@ -175,11 +177,14 @@ class GpuQueue:
             result = gpu_queue.plan(wanting, holdings, self.quotas)
             for key in result.admissions:
                 ledger.leases[key] = _reserved(uris[key], now)
+                admitted.add(key)
             changed = bool(expired or result.admissions) or dict(result.reasons) != ledger.reasons
             ledger.reasons = dict(result.reasons)
             return changed
 
-        return self._swap(ticked)
+        ledger = self._swap(ticked)
+        gone = {key for key in admitted if not self.storage.exists(naming.request_uri(self.work, key))}
+        return self._swap(lambda ledger: _take_back(ledger, gone)) if gone else ledger
 
     def snapshot(self) -> tuple[Ledger, list[QueueRequest]]:
         """Ledger and requests as they are, for people who look."""
@@ -297,6 +302,14 @@ class GpuQueue:
 def _fits(entry: LeaseEntry, wanted: dict[str, int]) -> bool:
     """True of a reservation of what is wanted, and of any lease that has a job: what that holds, it holds."""
     return entry.state == "bound" or entry.gpus == wanted
+
+
+def _take_back(ledger: Ledger, gone: set[str]) -> bool:
+    """Free reservations of requests that were released after they had been listed: nobody else ever would use them."""
+    mine = [key for key in gone if key in ledger.leases and ledger.leases[key].state == "reserved"]
+    for key in mine:
+        del ledger.leases[key]
+    return bool(mine)
 
 
 def _is_current(storage: Storage, record_uri: str, record: Record) -> bool:

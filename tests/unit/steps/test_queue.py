@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from tests.unit.steps.lifecycle_model.actor import Fate
@@ -130,3 +130,21 @@ def test_a_changed_priority_counts_from_the_clear_on_and_keeps_the_age() -> None
     world.request = job_request(2, deadlines=False, priority=90)
     world.task().to_the_end()
     assert (request(world).priority, request(world).arrived) == (90, arrived)
+
+
+class Overtaken(GpuQueue):
+    """A queue in whose look at the requests one of them is released by somebody else."""
+
+    def _requests(self) -> tuple[list[QueueRequest], datetime]:
+        found = super()._requests()
+        GpuQueue(self.storage, self.work, self.pools).release(JOB_KEY)
+        return found
+
+
+def test_a_request_that_is_released_while_it_is_admitted_leaves_no_reservation() -> None:
+    world = waiting(1)
+    world.other_gives_back()
+    calm = world.calm.queue
+    ledger = Overtaken(calm.storage, calm.work, calm.pools).tick()
+    assert JOB_KEY not in ledger.leases
+    assert lease(world) is None
