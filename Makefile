@@ -31,7 +31,7 @@ down:  ## stop them, and whatever they started
 test: setup  ## the tests: fast ones, the trainer's, then the live ones on one Airflow
 	tests/system_packages.sh && $(PY) tests/stages.py
 
-chaos: setup  ## kill every component in every interval of real runs, 238 kills; the stand-ins' journals judge
+chaos: setup  ## kill every component in every interval of real runs; the stand-ins' journals judge
 	PYTHONPATH=plugins:include $(PY) -m tests.chaos $(CHAOS)
 
 test-full: setup  ## the tests that are too long for `make test`
