@@ -87,17 +87,6 @@ def applies(component: str, interval: Interval) -> bool:
     return component != "worker" or interval.story == "ends"
 
 
-def some_kills(seed: int, number: int) -> list[Kill]:
-    """So many kills, every component in turn, each in an interval by chance."""
-    chance = random.Random(seed)
-    kills = []
-    for at in range(number):
-        component = COMPONENTS[at % len(COMPONENTS)]
-        interval = chance.choice([one for one in INTERVALS if applies(component, one)])
-        kills.append(_kill(component, interval, chance.randrange(2), chance))
-    return kills
-
-
 def _kill(component: str, interval: Interval, round_: int, chance: random.Random) -> Kill:
     if interval.story == "killed":
         return Kill(component, interval, round_, seconds=900, code=0)
@@ -109,14 +98,27 @@ def _kill(component: str, interval: Interval, round_: int, chance: random.Random
     return Kill(component, interval, round_, seconds, code=EXIT_NEVER * chance.randrange(2))
 
 
-def _broken(dag: str, component: str, interval: str, round_: int) -> Kill:
+def _chosen(
+    component: str, interval: str, round_: int, *, seconds: float = 20, code: int = 0, dag: str = "chaos"
+) -> Kill:
     where = next(one for one in INTERVALS if one.name == interval)
-    return Kill(component, where, round_, seconds=20, code=0, dag=dag)
+    return Kill(component, where, round_, seconds, code, dag)
 
+
+ONE_OF_EACH = (
+    _chosen("task process", "record begun .. place in the queue", 0),
+    _chosen("worker", "place in the queue .. refreshed", 0, seconds=1, code=EXIT_NEVER),
+    _chosen("scheduler", "create .. job's name in the record", 0),
+    _chosen("triggerer", "job ended .. told in the record", 0),
+    _chosen("api-server", "job's name in the record .. lease bound .. submitted", 0, code=EXIT_NEVER),
+    _chosen("gcs", "GPUs reserved .. intent", 0, seconds=1),
+    _chosen("vertex", "create .. job's name in the record", 0, seconds=1),
+)
+"""A kill of each component, in intervals after which nobody has to wait for a create's deadline."""
 
 BROKEN = (
-    _broken("chaos_no_intent", "task process", "job on file .. create", 1),
-    _broken("chaos_no_list", "vertex", "create .. job's name in the record", 0),
-    _broken("chaos_no_read_back", "task process", "job frozen .. record begun", 1),
+    _chosen("task process", "job on file .. create", 1, dag="chaos_no_intent"),
+    _chosen("vertex", "create .. job's name in the record", 0, dag="chaos_no_list"),
+    _chosen("task process", "job frozen .. record begun", 1, dag="chaos_no_read_back"),
 )
 """A kill for each broken variant of the product that the judge must see through."""
