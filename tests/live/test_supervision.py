@@ -71,6 +71,7 @@ def test_a_killed_stand_in_comes_back_on_its_port_with_its_data(cloud: Cloud, na
     assert httpx.get(f"{url}/storage/v1/b/local-llm-work/o/kept%2F{name}?alt=media").text == name
 
 
+@pytest.mark.full  # the live kills are those of test_chaos
 def test_airflow_s_components_and_its_database_come_back_in_the_middle_of_a_run(cloud: Cloud) -> None:
     cloud.api.unpause("little")
     run = cloud.trigger("little", "killed", {"seconds": 20})

@@ -160,8 +160,11 @@ def test_a_backfill_reads_the_data_of_each_date_over_the_end_of_daylight_saving(
 
 
 @pytest.mark.case("C053")
+@pytest.mark.full
 def test_a_date_that_has_a_run_is_trained_anew_with_a_new_conf_when_the_backfill_says_so(cloud: Cloud) -> None:
+    cloud.until(lambda: bool(_runs(cloud, "train_dated", "backfill")), 60, lambda: _runs(cloud, "train_dated"))
     run = _runs(cloud, "train_dated", "backfill")[0]["dag_run_id"]
+    assert cloud.finish("train_dated", run) == "success"
     cloud.airflow(
         "backfill", "create", "--dag-id", "train_dated", "--from-date", "2026-10-25", "--to-date", "2026-10-26",
         "--reprocess-behavior", "completed", "--dag-run-conf", '{"steps": 3}',
