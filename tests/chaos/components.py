@@ -101,14 +101,19 @@ class Components:
         if not first:
             party.done.wait()
             return party.killed
-        with self._locks[name]:
-            time.sleep(GATHER_SECONDS)
+        try:
+            with self._locks[name]:
+                time.sleep(GATHER_SECONDS)
+                self._until_another(name, self._killed.get(name))
+                with self._joining:
+                    del self._parties[name]
+                pid = self._killed[name] = self._pid(name)
+                _kill(pid)
+                party.killed = f"{name} {pid}"
+        finally:  # also when the component does not come back: else all who joined would wait for ever
             with self._joining:
-                del self._parties[name]
-            self._until_another(name, self._killed.get(name))
-            pid = self._killed[name] = self._pid(name)
-            _kill(pid)
-            party.killed = f"{name} {pid}"
+                if self._parties.get(name) is party:
+                    del self._parties[name]
             party.done.set()
         return party.killed
 
