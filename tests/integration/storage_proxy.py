@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import sys
 import time
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from tests.ports import free_port
 
 INCLUDE = Path(__file__).resolve().parents[2] / "include"
 
@@ -46,9 +46,7 @@ class StorageProxy:
 @contextmanager
 def storage_proxy(gcs_url: str, folder: Path) -> Generator[StorageProxy]:
     """Run the proxy while the block runs; its journal and log lie in `folder`."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
+    port = free_port()
     command = [sys.executable, "-m", "localcloud.storage", "--port", str(port), "--upstream", gcs_url]
     command += ["--journal", str(folder / "journal.jsonl")]
     with (folder / "proxy.log").open("wb") as log:

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from tests.ports import free_port
 
 from localcloud import postgres
-from localcloud.ports import free_port
 from localcloud.process import Process
 
 

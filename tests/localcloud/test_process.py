@@ -6,10 +6,10 @@ from pathlib import Path
 
 import psutil
 import pytest
+from tests.ports import free_port
 
 from localcloud.home import Home
 from localcloud.leftovers import end_leftovers, find_leftovers
-from localcloud.ports import free_port
 from localcloud.process import MARK, Identity, Process, clean_environment, kill_all, listens, session_members
 
 FAMILY = """

@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from localcloud.ports import Reservations
 from localcloud.vertex import clock, installation, private_python, processes
 from localcloud.vertex.environment import base_environment, replica_environment
 from localcloud.vertex.journal import Journal
 from localcloud.vertex.options import Options
-from localcloud.vertex.ports import free_ports
 from localcloud.vertex.processes import Observation
 from localcloud.vertex.records import JobRecord, Process, replica_count, task_of
 from localcloud.vertex.store import Store
@@ -26,6 +26,7 @@ class Replicas:
         self._options = options
         self._store = store
         self._journal = journal
+        self._reserved = {record.job_id: _hold_again(record) for record in store.live()}
 
     def needs_install(self, record: JobRecord) -> bool:
         """Return whether the job has packages that are not being installed yet."""
@@ -44,10 +45,13 @@ class Replicas:
 
     def assign_ports(self, record: JobRecord) -> None:
         """Choose the addresses of a new attempt."""
-        taken = {port for other in self._store.live() for ports in other.ports.values() for port in ports}
-        counts = {name: replica_count(pool) for name, pool in record.pools.items()}
-        ports = free_ports(sum(counts.values()), taken)
-        record.ports = {name: [ports.pop() for _ in range(count)] for name, count in counts.items()}
+        live = {other.job_id for other in self._store.live()}
+        for job_id in [job_id for job_id in self._reserved if job_id not in live or job_id == record.job_id]:
+            self._reserved.pop(job_id).release()
+        reserved = self._reserved[record.job_id] = Reservations()
+        record.ports = {
+            name: [reserved.choose() for _ in range(replica_count(pool))] for name, pool in record.pools.items()
+        }
 
     def start(self, record: JobRecord, name: str) -> None:
         """Start a replica, for the first time or again."""
@@ -142,6 +146,14 @@ class Replicas:
         home = self._store.folder(record) / "home"
         home.mkdir(exist_ok=True)
         return home
+
+
+def _hold_again(record: JobRecord) -> Reservations:
+    """Hold the addresses that the server gave to a job before it was started again."""
+    reserved = Reservations()
+    for port in (port for ports in record.ports.values() for port in ports):
+        reserved.hold(port)
+    return reserved
 
 
 def _names(record: JobRecord) -> list[str]:

@@ -14,8 +14,8 @@ from urllib.parse import parse_qs
 import httpx
 import pytest
 from tests.integration.run.waiters import Waiters, event_of
+from tests.ports import free_port
 
-from localcloud.ports import free_port
 from localcloud.process import Process
 from trainops.policy.lifecycle import TERMINAL
 from trainops.settings import Settings

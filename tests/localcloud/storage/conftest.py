@@ -6,9 +6,9 @@ import httpx
 import pytest
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import storage
+from tests.ports import free_port
 
 from localcloud.catalogue import gcs_command, storage_command
-from localcloud.ports import free_port
 from localcloud.process import Process
 
 BUCKET = "local-llm-work"

