@@ -131,6 +131,10 @@ class TransientError(ServiceError):
     """Asking again may help: 429 on reads, 409 ABORTED, 499, 5xx but 501, a lost connection, a failed token refresh."""
 
 
+class NotSentError(TransientError):
+    """No connection could be made, or no access token was to be had: Google never saw the request."""
+
+
 class AccessError(ServiceError):
     """401 or 403: the credentials lack something."""
 

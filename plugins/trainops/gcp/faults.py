@@ -9,6 +9,7 @@ from typing import Any
 from trainops.errors import (
     AccessError,
     NotFoundError,
+    NotSentError,
     RequestRefused,
     ServiceError,
     TrainopsError,
@@ -87,6 +88,20 @@ def service_errors(what: str, *translators: Translator) -> Generator[None]:
             if told is not None:
                 raise told from error
         raise
+
+
+def not_sent(error: BaseException, what: str) -> ServiceError | None:
+    """Tell of a request that certainly never left; for clients that ask once, since a second try hides the first."""
+    import requests
+    from urllib3.exceptions import NewConnectionError
+
+    token = token_error(error, what)
+    if isinstance(token, TransientError):
+        return NotSentError(str(token))
+    reason = getattr(error.args[0], "reason", None) if error.args else None
+    if isinstance(error, requests.ConnectTimeout) or isinstance(reason, NewConnectionError):
+        return NotSentError(f"{what}: no connection: {error}")
+    return None
 
 
 def connection_error(error: BaseException, what: str) -> ServiceError | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from trainops.gcp.credentials import credentials_for
-from trainops.gcp.faults import reply_code, reply_text, service_error, service_errors
+from trainops.gcp.faults import not_sent, reply_code, reply_text, service_error, service_errors
 
 if TYPE_CHECKING:
     from trainops.settings import Settings
@@ -53,10 +53,10 @@ class Session:
         """Send one request and return the JSON object of its reply.
 
         Raises the ServiceError family; a TransientError of a request that changes something means that it is not
-        known whether it was carried out.
+        known whether it was carried out, except for NotSentError: then it was not.
         """
         what = f"{method} {url}"
-        with service_errors(what):
+        with service_errors(what, not_sent):
             reply = self._session.request(method, url, params=params, json=body, timeout=TIMEOUT, allow_redirects=False)
             if not 200 <= reply.status_code < 300:
                 told = f"{reply_text(reply)} (HTTP {reply.status_code}, {what})"

@@ -49,6 +49,7 @@ class Vertex:
         :raises RequestRefused: the job is wrong; the message names its fields.
         :raises AccessError: the caller may not create jobs, or not as this service account.
         :raises NotFoundError: no such project or region.
+        :raises NotSentError: no job was created, since Vertex never saw the request.
         :raises TransientError: it is not known whether the job was created: look for it by its labels.
         """
         try:

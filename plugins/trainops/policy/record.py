@@ -64,7 +64,9 @@ class Attempt(Part):
     number: int = Field(description="1, 2, 3 ... within the generation.")
     writer: str = Field(description="Id of the process that intends to create the job.")
     intent_at: datetime = Field(description="When the intent was written, before create was called.")
-    create_deadline: datetime = Field(description="Until then nobody else creates a job for this attempt.")
+    create_deadline: datetime = Field(
+        description="Until then nobody else creates a job for this attempt; sooner where its create was not sent."
+    )
     job_name: str | None = Field(default=None, description="projects/P/locations/R/customJobs/N once known.")
     bound_at: datetime | None = Field(default=None, description="When the job's name was written here.")
     verdict: Verdict | None = Field(default=None, description="How it ended; None while it lives.")

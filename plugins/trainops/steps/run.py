@@ -17,7 +17,15 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from trainops import naming
-from trainops.errors import AccessError, CapacityError, NotFoundError, RequestRefused, ServiceError, TransientError
+from trainops.errors import (
+    AccessError,
+    CapacityError,
+    NotFoundError,
+    NotSentError,
+    RequestRefused,
+    ServiceError,
+    TransientError,
+)
 from trainops.gcp.vertex import Jobs
 from trainops.jobspec.hidden import hidden_job
 from trainops.policy.failure import read_refusal, rule_of
@@ -32,6 +40,9 @@ CREATE_TIME = timedelta(seconds=120)
 
 LATEST_SEND = timedelta(seconds=20)
 """A create is sent so soon after its intent or not at all, so that `CREATE_TIME` covers it."""
+
+SEND_AGAIN = timedelta(seconds=5)
+"""How long after a create that was not sent the next one is."""
 
 STEPS_AT_ONCE = 25
 """Steps of one `advance` before it answers anyway; a start takes five."""
@@ -209,7 +220,7 @@ class Run:
         sent = f"{naming.attempt_folder(record.folder, action.attempt)}/job.json"
         self.services.storage.write_json(sent, hidden_job(body), generation=None)
         if self.services.now() > now + LATEST_SEND:
-            self.say(f"{what}, but was held up; it is created after {mine.create_deadline:%H:%M:%S} UTC")
+            self._withdraw(intent, "the process was held up")
             return
         self._create(intent, action, body)
 
@@ -223,11 +234,22 @@ class Run:
             refusal = read_refusal(error.status, str(error))
             why = f"{refusal.message}; {refusal.next_step}"
             self._end_attempt(intent, replace(action, why=why, verdict=refusal.verdict))
+        except NotSentError as error:
+            self._withdraw(intent, str(error))
         except TransientError as error:
             self.say(f"create gave no clear answer ({error}); looking for the job by its label")
         else:
             self.say(f"created {job['name']} as {action.why}")
             self._bind(intent, replace(action, job=read_job(job)))
+
+    def _withdraw(self, intent: Record, why: str) -> None:
+        """Let others create soon: the create that was intended was not sent, and will not be."""
+        now, attempt = self.services.now(), intent.attempt
+        assert attempt is not None
+        what = f"attempt {attempt.number} was not sent"
+        attempts = intent.with_attempt(create_deadline=now + SEND_AGAIN)
+        self.store.swap(intent, intent.told(now, self.actor, what, why, attempts=attempts))
+        self.say(f"{what}: {why}")
 
     def _bind(self, record: Record, action: Action) -> None:
         """Write the job's name into the record, and tie the lease to it."""

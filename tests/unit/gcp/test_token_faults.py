@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from google.auth import _exponential_backoff, iam, impersonated_credentials
 from google.oauth2 import service_account
 
-from trainops.errors import AccessError, ServiceError, TransientError
+from trainops.errors import AccessError, NotSentError, ServiceError
 from trainops.gcp.vertex import Vertex
 from trainops.settings import Settings
 
@@ -87,7 +87,7 @@ def test_an_answer_that_may_pass_is_asked_for_again_and_then_works(
 ) -> None:
     server.replies.extend(replies)
     error = failed(vertex)
-    assert type(error) is TransientError
+    assert type(error) is NotSentError
     assert "access token could not be had" in str(error)
     server.replies[:] = [TOKEN, JOB]
     assert vertex.get(NAME) == {"name": NAME}
@@ -97,7 +97,7 @@ def test_an_answer_that_may_pass_is_asked_for_again_and_then_works(
 def test_no_answer_of_the_token_endpoint_may_pass(google: Settings, own: Any) -> None:
     own._token_uri = "http://127.0.0.1:9/token"
     vertex = Vertex.connect(google, own)
-    assert type(failed(vertex)) is TransientError
+    assert type(failed(vertex)) is NotSentError
     vertex.close()
 
 
@@ -132,7 +132,7 @@ def test_an_account_that_may_not_be_acted_as_names_the_role(acting: Vertex, serv
 @pytest.mark.parametrize("reply", [(503, {"error": {"code": 503, "message": "x"}}), (200, "<html>"), (502, "<html>")])
 def test_an_impersonation_that_may_pass_is_asked_for_again(acting: Vertex, server: Any, reply: tuple[int, Any]) -> None:
     server.replies.extend([TOKEN, reply])
-    assert type(failed(acting)) is TransientError
+    assert type(failed(acting)) is NotSentError
 
 
 def test_neither_key_nor_token_is_in_what_is_told(vertex: Vertex, server: Any, key: str) -> None:

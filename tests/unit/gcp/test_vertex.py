@@ -7,6 +7,7 @@ from trainops.errors import (
     AccessError,
     CapacityError,
     NotFoundError,
+    NotSentError,
     RequestRefused,
     TransientError,
     WriteConflict,
@@ -71,10 +72,10 @@ def test_a_reply_that_is_no_json_is_told_as_it_is(vertex: Vertex, server: Any) -
         vertex.get(NAME)
 
 
-def test_no_connection_is_transient_with_status_0(settings: Settings) -> None:
+def test_without_a_connection_a_create_was_not_sent(settings: Settings) -> None:
     nowhere = {**settings.model_dump(), "endpoints": {"vertex": "http://127.0.0.1:9"}}
     vertex = Vertex.connect(Settings.model_validate(nowhere))
-    with pytest.raises(TransientError) as caught:
+    with pytest.raises(NotSentError) as caught:
         vertex.create({})
     assert caught.value.status == 0
     vertex.close()
@@ -133,6 +134,6 @@ def test_given_credentials_authorize_the_request_and_a_failed_refresh_is_transie
     server.replies.append((200, {"name": NAME}))
     assert vertex.get(NAME) == {"name": NAME}
     server.refuse(401, "expired")
-    with pytest.raises(TransientError, match="token"):
+    with pytest.raises(NotSentError, match="token"):
         vertex.get(NAME)
     vertex.close()

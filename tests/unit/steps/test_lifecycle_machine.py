@@ -34,7 +34,7 @@ PASSING = [1, 10, 40, 95, 130, 400, 1000, 3 * 3600, 9 * 3600]
 """Seconds: within and past the create's deadline, the grace of a vanished job, a reservation, and the run's limits."""
 
 FATES = [Fate.DONE, Fate.NOT_DONE, Fate.REPLY_LOST, Fate.SENT_AGAIN, Fate.CRASH_BEFORE, Fate.CRASH_AFTER]
-FATES_OF_CREATE = [Fate.NO_QUOTA, Fate.REFUSED, Fate.FORBIDDEN, Fate.ARRIVES_LATE, *FATES]
+FATES_OF_CREATE = [Fate.NOT_SENT, Fate.NO_QUOTA, Fate.REFUSED, Fate.FORBIDDEN, Fate.ARRIVES_LATE, *FATES]
 WHICH = st.integers(0, 2)
 
 

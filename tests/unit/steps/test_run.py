@@ -11,6 +11,7 @@ from tests.unit.steps.lifecycle_model.world import JOB_KEY, URI, World
 
 from trainops.policy.lifecycle import VANISH_GRACE
 from trainops.policy.record import Verdict
+from trainops.steps.run import CREATE_TIME, SEND_AGAIN
 
 WRITES = f"write {URI}"
 SOON = timedelta(seconds=1)
@@ -123,6 +124,34 @@ def test_a_process_that_was_held_up_after_its_intent_does_not_create_any_more() 
     world.now += timedelta(minutes=5)
     world.look().to_the_end()
     slow.to_the_end()
+    assert len(world.cloud.jobs) == 1
+
+
+@pytest.mark.parametrize("sent", [False, True])
+def test_a_create_that_was_certainly_not_sent_is_sent_soon_and_an_unclear_one_after_its_deadline(sent: bool) -> None:
+    world = a_world()
+    first = world.task()
+    first.up_to("create")
+    first.go(Fate.NOT_DONE if sent else Fate.NOT_SENT)
+    assert first.to_the_end().what == "wait"
+    look(world, after=SEND_AGAIN + SOON)
+    assert len(world.cloud.jobs) == (0 if sent else 1)
+    look(world, after=CREATE_TIME)
+    assert len(world.cloud.jobs) == 1
+
+
+def test_a_create_that_is_withdrawn_late_leaves_that_of_another_process_alone() -> None:
+    world = a_world()
+    slow = world.task()
+    slow.up_to("create")
+    world.now += CREATE_TIME + SOON
+    other = world.look()
+    other.up_to("create")
+    slow.go(Fate.NOT_SENT)
+    slow.to_the_end()
+    assert world.existing_record.attempt.create_deadline == world.now + CREATE_TIME
+    other.to_the_end()
+    look(world)
     assert len(world.cloud.jobs) == 1
 
 

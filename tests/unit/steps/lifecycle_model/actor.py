@@ -15,6 +15,8 @@ class Fate(Enum):
     DONE = auto()
     NOT_DONE = auto()
     """503, and nothing happened."""
+    NOT_SENT = auto()
+    """No connection, and nothing happened; the caller knows."""
     REPLY_LOST = auto()
     """It was carried out; the caller gets 503."""
     SENT_AGAIN = auto()

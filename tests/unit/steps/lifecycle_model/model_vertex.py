@@ -12,7 +12,7 @@ from tests.unit.steps.lifecycle_model.actor import Actor, Crash, Fate
 from tests.unit.steps.lifecycle_model.model_storage import met
 
 from trainops import naming
-from trainops.errors import AccessError, CapacityError, NotFoundError, RequestRefused, TransientError
+from trainops.errors import AccessError, CapacityError, NotFoundError, NotSentError, RequestRefused, TransientError
 from trainops.gcp.vertex import Jobs, Vertex
 
 TERMINAL = {"SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED", "PARTIALLY_SUCCEEDED"}
@@ -159,6 +159,8 @@ class ModelVertex(Vertex):
                 raise RequestRefused("400: the job is wrong", status=400)
             case Fate.FORBIDDEN:
                 raise AccessError("403: not for you", status=403)
+            case Fate.NOT_SENT:
+                raise NotSentError("create: no connection")
             case Fate.ARRIVES_LATE:
                 self.cloud.on_their_way.append(job)
                 raise TransientError("create: no reply", status=503)
