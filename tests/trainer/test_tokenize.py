@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +12,7 @@ import numpy as np
 import pytest
 from transformers import AutoTokenizer
 
+import trainer
 from trainer.corpus import Document
 from trainer.files import Files
 from trainer.shards import read_tokens, token_type
@@ -134,3 +138,13 @@ def test_a_dataset_that_is_not_staged_is_the_users_error(
 
 def test_tokens_of_large_vocabularies_take_four_bytes() -> None:
     assert (token_type(65_536), token_type(65_537)) == ("uint16", "uint32")
+
+
+def test_tokens_are_made_without_torch_which_takes_longer_to_load_than_a_small_dataset_to_tokenize(
+    dataset: str, make_plan: Callable[..., str], tmp_path: Path
+) -> None:
+    arguments = ["--dataset", dataset, "--output", str(tmp_path), "--config", make_plan()]
+    code = f"import sys; from trainer.tokenize import main; main({arguments}); print('torch' in sys.modules)"
+    environment = {**os.environ, "PYTHONPATH": str(Path(trainer.__file__).parents[1])}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines()[-1] == "False", done.stderr

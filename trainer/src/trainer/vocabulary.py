@@ -9,7 +9,7 @@ from typing import Any
 
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 from tokenizers.trainers import BpeTrainer
-from transformers import AutoTokenizer, PreTrainedTokenizerFast
+from transformers import PreTrainedTokenizerFast
 from transformers.models.qwen2.tokenization_qwen2 import PRETOKENIZE_REGEX
 
 from trainer.errors import UserError
@@ -59,6 +59,9 @@ def load_tokenizer(files: Files, uri: str, key: str) -> Any:
 
     :raises UserError: when the folder has none.
     """
+    # Imported here: it brings torch, of which making tokens needs nothing.
+    from transformers import AutoTokenizer
+
     with tempfile.TemporaryDirectory() as temporary:
         download_model(files, uri, Path(temporary), key, needed="tokenizer_config.json")
         auto: Any = AutoTokenizer
