@@ -5,6 +5,7 @@ one run of pytest is not enough; they run beside the fast ones, which wait for h
 not started when an earlier stage failed: they take minutes, and would say less.
 """
 
+import os
 import shutil
 import subprocess
 import sys
@@ -21,6 +22,8 @@ REPORT = "report.xml"
 NO_TESTS_COLLECTED = 5
 SIDE_BY_SIDE = ["--numprocesses=4", "--dist=worksteal"]
 """Four processes, since half of the time of such a test is waiting, each with stand-ins of its own."""
+ONE_THREAD = {"OMP_NUM_THREADS": "1"}
+"""For torch beside others: its threads spin while they wait for one another, and take the cores from who has work."""
 TRAINER_TESTS, LIVE_TESTS = "tests/trainer", "tests/live"
 
 
@@ -144,7 +147,8 @@ def start(stage: Stage, folder: Path) -> Running:
     output = (own / "output").open("w+b") if stage.background else None
     if output is None:
         print(title(stage), flush=True)
-    process = subprocess.Popen(stage.command(own / REPORT), cwd=ROOT, stdout=output, stderr=output)
+    environment = os.environ | (ONE_THREAD if stage.background else {})
+    process = subprocess.Popen(stage.command(own / REPORT), cwd=ROOT, env=environment, stdout=output, stderr=output)
     return Running(stage, process, own, output)
 
 

@@ -20,7 +20,7 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
         yield connected
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def rest(cloud: Cloud) -> Iterator[httpx.Client]:
     """Airflow's REST API, logged in."""
     login = {"username": cloud.endpoints["airflow_user"], "password": cloud.endpoints["airflow_password"]}

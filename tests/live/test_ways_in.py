@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,8 +50,37 @@ def begun(cloud: Cloud) -> None:
     )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Approval:
+    """What was seen when a person was asked."""
+
+    run_key: str
+    question: str
+    promoted_before: str | None
+    again: str
+    """A second run of the same data, begun after it."""
+
+
 @pytest.fixture(scope="module")
-def runs(cloud: Cloud) -> dict[str, str]:
+def approval(cloud: Cloud, rest: httpx.Client, begun: None) -> Approval:
+    """A person was asked and said yes; then the same was trained again."""
+    detail = "/api/v2/dags/train_asked/dagRuns/asked_once/taskInstances/approve/-1/hitlDetails"
+    cloud.until(lambda: rest.get(detail).status_code == 200, 300, lambda: cloud.states("train_asked", "asked_once"))
+    run_key = cloud.plan("train_asked", "asked_once")["run_key"]
+    before, question = cloud.story(run_key)["promoted"], rest.get(detail).json()["body"]
+    cloud.until(lambda: _approved(cloud, rest, "asked_once"), 300, lambda: cloud.states("train_asked", "asked_once"))
+    assert cloud.finish("train_asked", "asked_once") == "success"
+    return Approval(run_key, question, before, cloud.trigger("train_asked", "not_asked", ASKED))
+
+
+@pytest.fixture(scope="module")
+def typed(cloud: Cloud, approval: Approval) -> str | None:
+    """The run that was begun in the trigger form; None without a browser."""
+    return _type_into_the_form(cloud) if browser() else None
+
+
+@pytest.fixture(scope="module")
+def runs(cloud: Cloud, approval: Approval, typed: str | None) -> dict[str, str]:
     """Runs by the command line, with and without conf, started one after the other."""
     with_conf = "with_conf"
     assert cloud.finish("train_manual", with_conf) == "success", cloud.states("train_manual", with_conf)
@@ -212,21 +242,17 @@ def _approved(cloud: Cloud, rest: httpx.Client, run: str) -> bool:
 
 
 def test_where_the_experiment_says_so_a_person_approves_what_the_gate_found_good(
-    cloud: Cloud, rest: httpx.Client
+    cloud: Cloud, approval: Approval
 ) -> None:
-    run = "asked_once"
-    detail = f"/api/v2/dags/train_asked/dagRuns/{run}/taskInstances/approve/-1/hitlDetails"
-    cloud.until(lambda: rest.get(detail).status_code == 200, 300, lambda: cloud.states("train_asked", run))
-    run_key = cloud.plan("train_asked", run)["run_key"]
-    assert cloud.story(run_key)["promoted"] is None
-    assert "there is no champion yet" in rest.get(detail).json()["body"]
-    cloud.until(lambda: _approved(cloud, rest, run), 300, lambda: cloud.states("train_asked", run))
-    assert cloud.finish("train_asked", run) == "success"
-    assert cloud.story(run_key)["promoted"] == f"gs://local-llm-models/asked/versions/{run_key}-g1"
-    again = cloud.trigger("train_asked", "not_asked", ASKED)
-    assert cloud.finish("train_asked", again) == "success"
-    states = cloud.states("train_asked", again)
-    assert (states["approve"], states["promote_model"]) == ("skipped", "skipped")  # no better: nobody is asked
+    assert approval.promoted_before is None
+    assert "there is no champion yet" in approval.question
+    assert cloud.story(approval.run_key)["promoted"] == f"gs://local-llm-models/asked/versions/{approval.run_key}-g1"
+
+
+def test_nobody_is_asked_about_a_model_that_is_no_better(cloud: Cloud, approval: Approval) -> None:
+    assert cloud.finish("train_asked", approval.again) == "success"
+    states = cloud.states("train_asked", approval.again)
+    assert (states["approve"], states["promote_model"]) == ("skipped", "skipped")
 
 
 def browser() -> str | None:
@@ -234,8 +260,8 @@ def browser() -> str | None:
     return os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 
 
-@pytest.mark.skipif(browser() is None, reason="needs Chromium: apt-get install chromium, or set CHROMIUM")
-def test_the_trigger_form_in_a_browser_starts_a_run_with_what_was_typed(cloud: Cloud) -> None:
+def _type_into_the_form(cloud: Cloud) -> str:
+    """Begin a run in the trigger form, in a browser, and return its id."""
     from playwright.sync_api import sync_playwright
 
     cloud.wait_for_dag("train_watched")
@@ -257,8 +283,12 @@ def test_the_trigger_form_in_a_browser_starts_a_run_with_what_was_typed(cloud: C
         page.get_by_role("button", name="Trigger").last.click()
         cloud.until(lambda: bool(_runs(cloud, "train_watched", "manual")), 60, lambda: _runs(cloud, "train_watched"))
         chromium.close()
-    run = _runs(cloud, "train_watched", "manual")[0]["dag_run_id"]
-    assert cloud.finish("train_watched", run) == "success", cloud.states("train_watched", run)
-    plan = cloud.plan("train_watched", run)
+    return str(_runs(cloud, "train_watched", "manual")[0]["dag_run_id"])
+
+
+@pytest.mark.skipif(browser() is None, reason="needs Chromium: apt-get install chromium, or set CHROMIUM")
+def test_the_trigger_form_in_a_browser_starts_a_run_with_what_was_typed(cloud: Cloud, typed: str) -> None:
+    assert cloud.finish("train_watched", typed) == "success", cloud.states("train_watched", typed)
+    plan = cloud.plan("train_watched", typed)
     assert plan["conf"] == {"steps": 3, "data_date": "2026-11-28"}
     assert cloud.story(plan["run_key"])["result"]["step"] == 3

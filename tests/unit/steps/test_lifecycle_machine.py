@@ -295,4 +295,4 @@ def test_the_model_finds_a_fault(where: Any, name: str, fault: Any, monkeypatch:
     monkeypatch.setattr(where, name, fault)
     options = {**PROFILE, "phases": [Phase.generate], "report_multiple_bugs": False}
     with pytest.raises(AssertionError):
-        run_state_machine_as_test(Lifecycle, settings=settings(max_examples=400, stateful_step_count=20, **options))
+        run_state_machine_as_test(Lifecycle, settings=settings(max_examples=2000, stateful_step_count=20, **options))
