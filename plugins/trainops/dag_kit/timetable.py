@@ -8,7 +8,7 @@ from airflow.timetables.base import DagRunInfo, DataInterval, TimeRestriction
 from airflow.timetables.trigger import CronTriggerTimetable
 from pendulum import DateTime, now
 
-JUST_PASSED = timedelta(minutes=10)
+JUST_PASSED = timedelta(minutes=2)
 """A moment that passed this recently still counts: the DAG may be parsed between it and the scheduler's next look."""
 
 

@@ -17,6 +17,11 @@ RunState = Callable[[str, str], str | None]
 
 Say = Callable[[str], None]
 
+LIVE = " AND ".join([
+    f'labels.managed-by="{naming.MANAGED_BY}"', *(f'state!="{state}"' for state in sorted(TERMINAL)),
+])  # fmt: skip
+"""Filter of a list: without it every housekeeping would read all jobs that the project ever had."""
+
 
 def end_abandoned(services: Services, state_of: RunState, *, say: Say) -> dict[str, Any]:
     """End the job keys whose DAG run is over or gone; tell what was ended, kept, and could not be ended or looked at.
@@ -77,7 +82,7 @@ def _of_queue(services: Services) -> set[str]:
 
 
 def _of_jobs(services: Services, region: str) -> set[str]:
-    jobs = services.vertex(region).list(f'labels.managed-by="{naming.MANAGED_BY}"')
+    jobs = services.vertex(region).list(LIVE, ("name", "state", "labels"))
     live = [job for job in jobs if job.get("state") not in TERMINAL]
     return {uri for job in live for uri in _records_of(services, job.get("labels", {}))}
 

@@ -15,7 +15,7 @@ from trainops.policy.lifecycle import Action
 from trainops.policy.record import Attempt, Record, TaskTry, Verdict
 from trainops.settings import Settings
 from trainops.steps.end import end_run
-from trainops.steps.housekeeping import end_abandoned
+from trainops.steps.housekeeping import LIVE, end_abandoned
 from trainops.steps.record_store import RecordStore
 from trainops.steps.run import Run
 from trainops.steps.run_verdict import error_of, retry_helps, summary
@@ -334,6 +334,8 @@ def test_housekeeping_ends_what_belongs_to_no_active_dag_run_and_leaves_the_rest
     ]
     ledger, requests = world.services.queue.snapshot()
     assert (ledger.leases, requests) == ({}, [])
+    vertex = world.services.vertex("us-central1")
+    assert (len(vertex.list()), vertex.list(LIVE)) == (2, [])  # what has ended is not even asked for
 
 
 @pytest.mark.parametrize("status", [400, 403, 404])

@@ -31,6 +31,12 @@ def test_a_moment_that_just_passed_counts() -> None:
     assert found.run_after < pendulum.now("UTC")
 
 
+def test_a_moment_of_a_few_minutes_ago_does_not_count() -> None:
+    found = nightly(4).next_dagrun_info(last_automated_data_interval=None, restriction=restriction(catchup=False))
+    assert found is not None
+    assert found.run_after > pendulum.now("UTC")
+
+
 def test_catchup_begins_at_the_start_date() -> None:
     found = nightly(120).next_dagrun_info(last_automated_data_interval=None, restriction=restriction(catchup=True))
     assert found is not None
