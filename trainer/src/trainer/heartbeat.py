@@ -27,6 +27,8 @@ PATIENCE_SECONDS = 10.0
 """The same where something else says that one is lost: a broken connection, or its own last word."""
 LEAVING_SECONDS = 30.0
 """How long the first replica, which holds the store, waits for the others to leave."""
+VERDICT_KEY = "lost"
+"""Where in the store stands who was lost: the first replica that notices says it, so that all name the same one."""
 _ENDED, _FAILED = "ended", "failed"
 _ANSWER_TIMEOUT = timedelta(seconds=10)
 
@@ -58,6 +60,9 @@ class Heartbeats:
         self._answered = now
         self._gone: float | None = None
         self._word = ""
+        self._verdict = ""
+        self._heard_verdict = ""
+        self._told = threading.Event()
         self._wake = threading.Event()
         self._closed = threading.Event()
         self._judging = threading.Event()
@@ -77,6 +82,7 @@ class Heartbeats:
         while self._cluster.rank == 0 and not failed and time.monotonic() < deadline and not self._all_left():
             time.sleep(0.05)
         self._closed.set()
+        self._wake.set()
         self._beating.join(timeout=3)
 
     def find_lost(self) -> str | None:
@@ -85,7 +91,7 @@ class Heartbeats:
         deadline = time.monotonic() + PATIENCE_SECONDS + 4 * BEAT_SECONDS
         while time.monotonic() < deadline:
             if found := self._lost(PATIENCE_SECONDS):
-                return found
+                return self._tell(found)
             time.sleep(0.2)
         return None
 
@@ -102,7 +108,10 @@ class Heartbeats:
                 store = store or self._connect()
                 store.set(heartbeat_key(self._cluster.rank), self._word or str(number))
                 if self._others:
-                    self._hear(store.multi_get([heartbeat_key(rank) for rank in self._others]))
+                    self._hear(store.multi_get([VERDICT_KEY, *map(heartbeat_key, self._others)]))
+                if self._verdict:
+                    store.compare_set(VERDICT_KEY, "", self._verdict)
+                    self._told.set()
                 self._answered, self._gone = time.monotonic(), None
             except ConnectionError:
                 self._gone = self._gone or time.monotonic()
@@ -112,14 +121,13 @@ class Heartbeats:
             if left:
                 return
             # Somebody who leaves looks often, so that it does not keep the others.
-            if self._word:
-                self._closed.wait(0.1)
-            else:
-                self._wake.wait(BEAT_SECONDS)
+            self._wake.wait(0.1 if self._word else BEAT_SECONDS)
+            self._wake.clear()
 
     def _hear(self, words: list[bytes]) -> None:
         now = time.monotonic()
-        for rank, word in zip(self._others, words, strict=True):
+        self._heard_verdict = self._heard_verdict or words[0].decode()
+        for rank, word in zip(self._others, words[1:], strict=True):
             if word.decode() != self._words[rank][0]:
                 self._words[rank] = (word.decode(), now)
 
@@ -136,14 +144,32 @@ class Heartbeats:
         # It only looks at clocks, so that nothing it waits for can keep it.
         while not self._closed.wait(1.0) and not self._judging.is_set():
             if not self._word and (found := self._lost(SILENCE_SECONDS)):
-                _end(found)
+                _end(self._tell(found))
+
+    def _tell(self, found: str) -> str:
+        """Tell the others who was lost; the first replica gives them time to hear it, since the store ends with it."""
+        self._verdict = found
+        self._wake.set()
+        if self._told.wait(1.0) and self._cluster.rank == 0:
+            self._closed.wait(2 * BEAT_SECONDS)
+        return self._heard_verdict or found
 
     def _lost(self, silence: float) -> str | None:
+        if self._heard_verdict:
+            return self._heard_verdict
         now = time.monotonic()
-        if self._gone is not None and now - self._gone > PATIENCE_SECONDS / 2:
+        gone = self._gone is not None and now - self._gone > PATIENCE_SECONDS / 2
+        # A store that is gone may have ended with a replica that noticed who was lost before.
+        if found := self._silent(PATIENCE_SECONDS if gone else silence):
+            return found
+        if gone:
             return f"{self._cluster.name(0)}: its store is gone"
         if self._cluster.rank != 0 and now - self._answered > max(silence, PATIENCE_SECONDS + 2 * BEAT_SECONDS):
             return f"{self._cluster.name(0)}: no word of it for {now - self._answered:.0f} s"
+        return None
+
+    def _silent(self, silence: float) -> str | None:
+        now = time.monotonic()
         for rank, (word, heard) in self._words.items():
             if word == _FAILED and now - heard > PATIENCE_SECONDS:
                 return f"{self._cluster.name(rank)}: it ended with an error, which its own log has"

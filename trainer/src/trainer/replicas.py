@@ -18,7 +18,7 @@ import torch.distributed as dist
 from trainer.cluster import Cluster
 from trainer.console import say
 from trainer.errors import TrainerError
-from trainer.heartbeat import Heartbeats, heartbeat_key
+from trainer.heartbeat import VERDICT_KEY, Heartbeats, heartbeat_key
 
 MEETING_TIMEOUT = timedelta(minutes=15)
 """How long replicas wait for each other to start: machines of one job may come minutes apart."""
@@ -150,6 +150,8 @@ def _meet(cluster: Cluster, device: torch.device) -> Any:
         )
         # Before they meet, so that nobody looks for a word that was never there.
         store.set(heartbeat_key(cluster.rank), "")
+        if cluster.rank == 0:
+            store.set(VERDICT_KEY, "")
         if cluster.size > 1:
             dist.init_process_group(
                 # Servers have no GPU: between them and the workers all travels through the CPU.
