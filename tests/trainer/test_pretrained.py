@@ -58,7 +58,7 @@ def test_training_goes_on_from_the_weights_of_the_folder(go_on: Train, model: Pa
 def test_it_goes_on_after_an_interruption_as_every_run_does(go_on: Train, tmp_path: Path) -> None:
     assert go_on(tmp_path) == 0
     before = result(tmp_path)
-    (tmp_path / "checkpoints" / "step-00000008.pt").unlink()
+    (tmp_path / "checkpoints" / "step-00000008" / "complete.json").unlink()
 
     assert go_on(tmp_path) == 0
 

@@ -90,7 +90,7 @@ def test_a_signal_to_the_worker_alone_stops_both_at_one_step_and_nothing_listens
 ) -> None:
     changes: dict[str, Any] = {"steps": 100_000, "eval_every": 0, "checkpoint_every": 5, "log_every": 50}
     processes = pair(spawn, tmp_path, free_port, **changes)
-    wait_for(tmp_path / "checkpoints" / "step-00000005.pt")
+    wait_for(tmp_path / "checkpoints" / "step-00000005" / "complete.json")
     addresses = set().union(*map(listening, processes))
 
     processes[1].send_signal(signal.SIGTERM)
@@ -99,18 +99,39 @@ def test_a_signal_to_the_worker_alone_stops_both_at_one_step_and_nothing_listens
     assert addresses == {"0100007F"}
     assert result(tmp_path)["status"] == "preempted"
     step = result(tmp_path)["step"]
-    assert (tmp_path / "checkpoints" / f"step-{step:08d}.pt").exists()
+    assert (tmp_path / "checkpoints" / f"step-{step:08d}" / "complete.json").exists()
 
 
-def test_when_a_replica_dies_the_others_end_with_exit_code_1(spawn: Spawn, tmp_path: Path, free_port: int) -> None:
+def test_when_a_replica_dies_the_others_name_it_and_end_with_exit_code_1(
+    spawn: Spawn, tmp_path: Path, free_port: int
+) -> None:
     processes = pair(spawn, tmp_path, free_port, steps=100_000, eval_every=0, checkpoint_every=5, log_every=50)
-    wait_for(tmp_path / "checkpoints" / "step-00000005.pt")
+    wait_for(tmp_path / "checkpoints" / "step-00000005" / "complete.json")
 
     processes[1].kill()
     output = processes[0].communicate(timeout=60)[0]
 
     assert processes[0].returncode == 1, output
-    assert "another replica was lost" in output
+    assert f"error: a replica was lost: workerpool1-0 (127.0.0.1:{free_port + 1}): no word of it for" in output
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("stopped", [0, 1, 3], ids=["master", "worker", "server"])
+def test_when_a_replica_stands_still_the_others_name_it_and_end_within_a_minute(
+    stopped: int, spawn_cluster: Callable[..., list[subprocess.Popen[str]]], tmp_path: Path
+) -> None:
+    processes = spawn_cluster(tmp_path, 2, servers=2, steps=100_000, eval_every=0, checkpoint_every=5, log_every=50)
+    wait_for(tmp_path / "checkpoints" / "step-00000005" / "complete.json")
+
+    processes[stopped].send_signal(signal.SIGSTOP)
+    began = time.monotonic()
+    others = [process for process in processes if process is not processes[stopped]]
+    outputs = [process.communicate(timeout=100)[0] for process in others]
+
+    assert time.monotonic() - began < 60
+    assert [process.returncode for process in others] == [1, 1, 1]
+    name = ["workerpool0-0", "workerpool1-0", "workerpool2-0", "workerpool2-1"][stopped]
+    assert all(f"error: a replica was lost: {name} (127.0.0.1:" in output for output in outputs), outputs
 
 
 def test_more_replicas_than_sequences_are_refused(

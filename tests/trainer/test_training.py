@@ -76,9 +76,8 @@ def test_a_run_leaves_model_metrics_checkpoints_and_result(
     assert found["model"] == str(tmp_path / "model")
     assert found["resumed_from"] is None
     assert found["sample"].startswith("def ")
-    assert sorted(path.name for path in (tmp_path / "checkpoints").iterdir()) == [
-        "step-00000027.pt",
-        "step-00000030.pt",
+    assert Files().below(str(tmp_path / "checkpoints")) == [
+        f"step-000000{step}/{name}" for step in (27, 30) for name in ("complete.json", "replica-0-of-1.pt")
     ]
     lines = metrics(tmp_path)
     assert [line["step"] for line in lines if "loss" in line] == list(range(1, 31))
@@ -182,7 +181,9 @@ def test_a_run_on_a_bucket_leaves_the_same_objects(
     assert main(["--config", plan, "--tokens", place, "--job-dir", folder + "/"]) == 0
 
     assert Files().names(folder) == ["metrics.jsonl", "result.json"]
-    assert Files().names(join(folder, "checkpoints")) == ["step-00000006.pt", "step-00000008.pt"]
+    assert Files().below(join(folder, "checkpoints")) == [
+        f"step-0000000{step}/{name}" for step in (6, 8) for name in ("complete.json", "replica-0-of-1.pt")
+    ]
     assert {"config.json", "generation_config.json", "model.safetensors", "tokenizer.json"} <= set(
         Files().names(join(folder, "model"))
     )
@@ -203,12 +204,12 @@ def test_a_corrupt_newest_checkpoint_costs_only_the_steps_since_the_one_before(
 ) -> None:
     assert train(tmp_path) == 0
     expected = metrics(tmp_path)
-    newest = tmp_path / "checkpoints" / "step-00000008.pt"
+    newest = tmp_path / "checkpoints" / "step-00000008" / "replica-0-of-1.pt"
     newest.write_bytes(newest.read_bytes()[:1000])
 
     assert train(tmp_path) == 0
 
-    assert "step-00000008.pt is corrupt" in capsys.readouterr().out
+    assert "step-00000008 is corrupt (replica-0-of-1.pt: " in capsys.readouterr().out
     assert result(tmp_path)["resumed_from"] == 6
     assert metrics(tmp_path) == expected
 
@@ -221,7 +222,7 @@ def test_a_diverging_run_stops_at_once_and_is_never_tried_again(
         return summed_loss(model, batch) * (1.0 if len(calls) < 3 else float("inf"))
 
     calls: list[int] = []
-    monkeypatch.setattr("trainer.loop.summed_loss", infinite_from_step_3)
+    monkeypatch.setattr("trainer.replicated.summed_loss", infinite_from_step_3)
 
     assert train(tmp_path) == 2
 

@@ -82,6 +82,11 @@ class TrainerConfig:
     init_from: str | None = None
     """Hugging Face folder, gs:// or local, of a model to go on from instead of random weights; of `model` only
     `context` may then be given, and the tokens must be of the folder's tokenizer."""
+    strategy: str = chosen("auto", "auto", "single", "ddp", "fsdp", "parameter_server")
+    """How replicas share the work: single (one process), ddp (each holds the whole model, gradients are averaged), fsdp
+    (weights, gradients and moments are sharded over them), parameter_server (servers own shards of weights and of
+    moments, workers send gradients); auto takes parameter_server where the cluster has parameter servers, else ddp for
+    more than one replica."""
     steps: int = limited(600, least=1)
     """Number of optimizer steps."""
     batch_size: int = limited(16, least=1)

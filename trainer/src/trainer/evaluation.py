@@ -26,19 +26,24 @@ def summed_loss(model: torch.nn.Module, batch: Batch) -> torch.Tensor:
 def evaluate(
     model: torch.nn.Module, windows: HeldOutWindows, replicas: Replicas, *, count: int, batch_size: int
 ) -> tuple[float, int]:
-    """Evaluate on the first `count` windows, shared among the replicas; return nats per token and tokens.
+    """Evaluate on the first `count` windows, shared among the workers; return nats per token and tokens.
 
     :raises UserError: when the loss counts none of their tokens.
     """
     model.eval()
-    own = range(windows.count)[:count][replicas.rank :: replicas.size]
+    numbers = range(windows.count)[:count]
+    own = numbers[replicas.rank :: replicas.workers]
     nats, tokens = 0.0, 0
-    for first in range(0, len(own), batch_size):
-        batch = windows.read(own[first : first + batch_size]).to(replicas.device)
-        nats += float(summed_loss(model, batch))
-        tokens += batch.counted
+    # As many batches on every worker: where the model is sharded, each needs all others to compute one.
+    for first in range(0, -(-len(numbers) // replicas.workers), batch_size):
+        part = own[first : first + batch_size]
+        batch = windows.read(part or numbers[:1]).to(replicas.device)
+        loss = summed_loss(model, batch)
+        if part:
+            nats += float(loss)
+            tokens += batch.counted
     model.train()
-    nats, total = replicas.sum([nats, float(tokens)])
+    nats, total = replicas.sum([nats, float(tokens)], workers_only=True)
     if not total:
         raise UserError(
             f"the first {count} held-out windows hold nothing of a response; raise trainer.model.context, or shorten "

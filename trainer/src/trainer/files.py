@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import shutil
 import uuid
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -93,6 +94,28 @@ class Files:
                 self._blob(uri).delete(retry=_retry())
             except api.NotFound:
                 return
+
+    def below(self, folder: str) -> list[str]:
+        """Return the names of everything below a folder, sorted, as paths from there."""
+        if not folder.startswith("gs://"):
+            path = _path(folder)
+            # Names with a dot in front are of writes that are not done.
+            found = (entry for entry in path.rglob("*") if entry.is_file() and not entry.name.startswith("."))
+            return sorted(entry.relative_to(path).as_posix() for entry in found)
+        bucket, prefix = _split(folder.rstrip("/") + "/")
+        with _storage_errors(folder):
+            return sorted(
+                blob.name.removeprefix(prefix)
+                for blob in self._client.list_blobs(bucket, prefix=prefix, retry=_retry())
+            )
+
+    def delete_folder(self, folder: str) -> None:
+        """Delete everything below a folder."""
+        if not folder.startswith("gs://"):
+            shutil.rmtree(_path(folder), ignore_errors=True)
+            return
+        for name in self.below(folder):
+            self.delete(join(folder, name))
 
     def upload_folder(self, folder: Path, uri: str) -> None:
         """Write every file directly in a local folder below `uri`."""

@@ -5,25 +5,23 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
-import torch
-
-from trainer.checkpoints import Checkpoints
 from trainer.config import TrainerConfig
 from trainer.console import duration, say
 from trainer.data import HeldOutWindows, TrainingWindows
 from trainer.errors import UserError
-from trainer.evaluation import evaluate, summed_loss
+from trainer.evaluation import evaluate
 from trainer.metrics import MetricsLog
-from trainer.optimizer import learning_rate, set_learning_rate
+from trainer.optimizer import learning_rate
 from trainer.replicas import Replicas
+from trainer.saving import Saver
 from trainer.shards import locate
 from trainer.state import TrainingState
 from trainer.stopping import StopRequest
-from trainer.stopwatch import Exchange, Spent
+from trainer.stopwatch import Spent
+from trainer.strategy import Strategy
 from trainer.utilization import flops_per_token, peak_memory, utilization
 
 SHOWN_WINDOWS = 32
@@ -31,28 +29,16 @@ SHOWN_WINDOWS = 32
 
 
 @dataclass
-class Loop:
-    """Takes steps, and between them logs, evaluates, saves and listens."""
+class Steps:
+    """Takes steps with the other replicas, and between them saves and listens: what a parameter server does."""
 
     config: TrainerConfig
     replicas: Replicas
+    strategy: Strategy
     state: TrainingState
-    windows: TrainingWindows
-    heldout: HeldOutWindows
-    checkpoints: Checkpoints
-    metrics: MetricsLog
+    saver: Saver
     stop: StopRequest
-    shards: Sequence[Mapping[str, Any]]
-    """What the manifest tells of the shards that `windows` reads."""
     _spent: Spent = field(default_factory=Spent)
-
-    def __post_init__(self) -> None:
-        self._parallel = self.replicas.wrap(self.state.model)
-        share = self.config.batch_size * self.replicas.rank // self.replicas.size
-        end = self.config.batch_size * (self.replicas.rank + 1) // self.replicas.size
-        self._own = (share, end)
-        self._exchange = Exchange(self.state.model, self.replicas.device, self.replicas.size)
-        self._flops = flops_per_token(self.state.model, self.config.model.context)
 
     def run(self) -> bool:
         """Train to the last step; return False when asked to stop before it. The state of the end is saved."""
@@ -63,19 +49,15 @@ class Loop:
             if self._due(self.config.eval_every):
                 self._evaluate()
             if self._due(self.config.checkpoint_every) and not asked:
-                saved = self.save()
+                saved = self._save()
         if saved != self.state.step:
-            self.save()
+            self._save()
+        self.saver.finish()
         return self.state.step >= self.config.steps
 
-    def save(self) -> int:
-        """Save a checkpoint of this step; all replicas must call."""
+    def _save(self) -> int:
         with self._spent.on("checkpoint"):
-            state = self.state.to_dict(self.replicas)
-            if self.replicas.first:
-                # Metrics first: a run that resumes here must find the lines up to here.
-                self.metrics.write()
-                self.checkpoints.save(self.state.step, state)
+            self.saver.begin(self.state)
         return self.state.step
 
     def _due(self, every: int) -> bool:
@@ -84,46 +66,71 @@ class Loop:
     def _step(self) -> bool:
         """Take one step; return whether any replica was asked to stop."""
         started = time.monotonic()
+        waited = self.strategy.waited
         rate = learning_rate(self.config, self.state.step + 1)
-        set_learning_rate(self.state.optimizer, rate)
-        first, end = self.state.sequences, self.state.sequences + self.config.batch_size
-        counted = self.windows.counted(first, end)
-        nats = self._backward(counted)
-        norm = self._clip()
-        asked, loss = self._agree(nats, counted)
-        if not math.isfinite(loss) or not math.isfinite(norm):
-            raise UserError(self._diverged(loss, norm, rate, self.windows.starts(first, end)))
-        self.state.optimizer.step()
-        self.state.optimizer.zero_grad()
+        nats, counted = self._gradients()
+        sums, norm = self.strategy.agree([nats, float(self.stop.asked), self.saver.written])
+        loss = sums[0] / max(1, counted)
+        if not math.isfinite(sums[0]) or not math.isfinite(norm):
+            raise UserError(self._diverged(loss, norm, rate))
+        self.strategy.step(rate, norm)
+        self.saver.agree(sums[2])
         self.state.step += 1
         self.state.sequences += self.config.batch_size
         seconds = time.monotonic() - started
         self.state.seconds += seconds
         self._spent.steps += 1
         self._spent.step += seconds
+        self._spent.communication += self.strategy.waited - waited
         if self.state.step % self.config.log_every == 0 or self.state.step == self.config.steps:
             self._log(loss, rate, norm)
-        return asked
+        return sums[1] > 0
 
-    def _backward(self, counted: int) -> float:
+    def _gradients(self) -> tuple[float, int]:
+        """Compute the gradient of this replica's share; return its nats, and the tokens that count in all shares."""
+        return 0.0, 1
+
+    def _evaluate(self) -> None:
+        """Evaluate with the other workers."""
+
+    def _log(self, loss: float, rate: float, norm: float) -> None:
+        """Write a line of metrics."""
+
+    def _diverged(self, loss: float, norm: float, rate: float) -> str:
+        return f"step {self.state.step + 1}: loss or gradient are not finite; the first replica tells of the batch"
+
+
+@dataclass
+class Loop(Steps):
+    """The same with a share of the batch, and on the first replica with metrics."""
+
+    windows: TrainingWindows = field(kw_only=True)
+    heldout: HeldOutWindows = field(kw_only=True)
+    metrics: MetricsLog = field(kw_only=True)
+    shards: Sequence[Mapping[str, Any]] = field(kw_only=True)
+    """What the manifest tells of the shards that `windows` reads."""
+
+    def __post_init__(self) -> None:
+        first = self.config.batch_size * self.replicas.rank // self.replicas.workers
+        end = self.config.batch_size * (self.replicas.rank + 1) // self.replicas.workers
+        self._own = (first, end)
+        self._batch_tokens = self.config.batch_size * self.config.model.context
+        self._flops = flops_per_token(self.strategy.model, self.config.model.context)
+
+    def _gradients(self) -> tuple[float, int]:
         first, end = self._own
+        begin = self.state.sequences
         with self._spent.on("data"):
-            batch = self.windows.read(self.state.sequences + first, self.state.sequences + end)
-            batch = batch.to(self.replicas.device)
+            counted = self.windows.counted(begin, begin + self.config.batch_size)
+            batch = self.windows.read(begin + first, begin + end).to(self.replicas.device)
+        waited = self.strategy.waited
         with self._spent.on("compute"):
-            with self._half_precision():
-                nats = summed_loss(self._parallel, batch)
-            # The replicas' gradients are averaged, and their shares of the batch may differ by one sequence.
-            with self.replicas.exchanging():
-                torch.autograd.backward(nats * (self.replicas.size / max(1, counted)))
-            self._exchange.finished()
-            value = float(nats.detach())
-            waited = self._exchange.seconds()
-        self._spent.compute -= waited
-        self._spent.communication += waited
-        return value
+            nats = self.strategy.gradients(batch, counted)
+        self._spent.compute -= self.strategy.waited - waited
+        return nats, counted
 
-    def _diverged(self, loss: float, norm: float, rate: float, starts: list[int]) -> str:
+    def _diverged(self, loss: float, norm: float, rate: float) -> str:
+        starts = self.windows.starts(self.state.sequences, self.state.sequences + self.config.batch_size)
         # The first ones only: a batch may have thousands of windows, and the step names them all.
         shown = starts[:SHOWN_WINDOWS]
         more = f" and {len(starts) - len(shown)} more" if len(starts) > len(shown) else ""
@@ -135,24 +142,6 @@ class Loop:
             f"windows of {self.config.model.context} + 1 tokens in {locate(self.shards, shown)}{more}"
         )
 
-    def _half_precision(self) -> torch.autocast | nullcontext[None]:
-        if self.replicas.device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False):
-            return torch.autocast("cuda", dtype=torch.bfloat16)
-        return nullcontext()
-
-    @property
-    def _batch_tokens(self) -> int:
-        return self.config.batch_size * self.config.model.context
-
-    def _clip(self) -> float:
-        largest = self.config.grad_clip or math.inf
-        return float(torch.nn.utils.clip_grad_norm_(self.state.model.parameters(), largest))
-
-    def _agree(self, nats: float, counted: int) -> tuple[bool, float]:
-        with self._spent.on("communication") if self.replicas.size > 1 else nullcontext():
-            total, asked = self.replicas.sum([nats, float(self.stop.asked)])
-        return asked > 0, total / max(1, counted)
-
     def _log(self, loss: float, rate: float, norm: float) -> None:
         spent, self._spent = self._spent, Spent()
         if not self.replicas.first:
@@ -160,7 +149,7 @@ class Loop:
         seconds_per_step = spent.step / spent.steps
         speed = self._batch_tokens / seconds_per_step
         remaining = seconds_per_step * (self.config.steps - self.state.step)
-        mfu = utilization(speed, self._flops, self.replicas.device, self.replicas.size)
+        mfu = utilization(speed, self._flops, self.replicas.device, self.replicas.workers)
         self.metrics.add({
             "step": self.state.step,
             "steps": self.config.steps,
@@ -184,9 +173,9 @@ class Loop:
         )
 
     def _evaluate(self) -> None:
-        share = max(1, self.config.batch_size // self.replicas.size)
+        share = max(1, self.config.batch_size // self.replicas.workers)
         count = self.config.eval_batches * self.config.batch_size
-        loss, _ = evaluate(self.state.model, self.heldout, self.replicas, count=count, batch_size=share)
+        loss, _ = evaluate(self.strategy.model, self.heldout, self.replicas, count=count, batch_size=share)
         if self.replicas.first:
             self.metrics.add({"step": self.state.step, "eval_loss": loss})
             say(f"step {self.state.step}/{self.config.steps}  evaluation loss {loss:.3f}")

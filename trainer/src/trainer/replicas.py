@@ -14,11 +14,11 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch.nn.parallel import DistributedDataParallel
 
 from trainer.cluster import Cluster
 from trainer.console import say
 from trainer.errors import TrainerError
+from trainer.heartbeat import VERDICT_KEY, Heartbeats, heartbeat_key
 
 MEETING_TIMEOUT = timedelta(minutes=15)
 """How long replicas wait for each other to start: machines of one job may come minutes apart."""
@@ -36,15 +36,26 @@ class Replicas:
     rank: int
     size: int
     device: torch.device
+    servers: int = 0
+    """Parameter servers: the last ranks."""
+    group: Any = None
+    """The workers alone, where there are servers as well."""
+    heartbeats: Heartbeats | None = None
 
     @property
     def first(self) -> bool:
         """Whether this is the replica that writes and prints."""
         return self.rank == 0
 
-    def wrap(self, model: torch.nn.Module) -> torch.nn.Module:
-        """Make `model` average its gradients over the replicas."""
-        return DistributedDataParallel(model) if self.size > 1 else model
+    @property
+    def workers(self) -> int:
+        """Replicas that compute gradients: the first ranks."""
+        return self.size - self.servers
+
+    @property
+    def serves(self) -> bool:
+        """Whether this replica is a parameter server."""
+        return self.rank >= self.workers
 
     @contextmanager
     def exchanging(self) -> Generator[None, None, None]:
@@ -54,15 +65,19 @@ class Replicas:
         except RuntimeError as error:
             if self.size == 1 or not (isinstance(error, dist.DistError) or _LOST.search(str(error))):
                 raise
-            raise TrainerError(f"another replica was lost: {str(error).splitlines()[0]}") from error
+            lost = self.heartbeats.find_lost() if self.heartbeats else None
+            first_line = str(error).splitlines()[0]
+            raise TrainerError(f"a replica was lost: {lost or 'which one is not known'} ({first_line})") from error
 
-    def sum(self, values: list[float]) -> list[float]:
-        """Add up each value over the replicas; all of them get the same sums."""
-        if self.size == 1:
+    def sum(self, values: list[float], *, workers_only: bool = False) -> list[float]:
+        """Add up each value over the replicas, or over the workers; all of them get the same sums."""
+        if (self.workers if workers_only else self.size) == 1:
             return values
-        tensor = torch.tensor(values, dtype=torch.float64, device=self.device)
+        # gloo, which servers need, is at home on CPUs.
+        device = torch.device("cpu") if self.servers else self.device
+        tensor = torch.tensor(values, dtype=torch.float64, device=device)
         with self.exchanging():
-            dist.all_reduce(tensor)
+            dist.all_reduce(tensor, group=self.group if workers_only else None)
         return [float(value) for value in tensor.tolist()]
 
     def gather(self, value: Any) -> list[Any]:
@@ -84,18 +99,27 @@ def joined(cluster: Cluster) -> Generator[Replicas, None, None]:
     device = _device(cluster)
     if "OMP_NUM_THREADS" not in os.environ:
         torch.set_num_threads(max(1, _cores() // cluster.local_size))
-    if cluster.size == 1:
+    if cluster.size == 1 and not cluster.watched:
         yield Replicas(0, 1, device)
         return
-    _meet(cluster, device)
+    store = _meet(cluster, device)
+    group = dist.new_group(list(range(cluster.workers))) if cluster.servers else None
+    heartbeats = Heartbeats(cluster)
+    heartbeats.begin()
+    failed = True
     try:
-        yield Replicas(cluster.rank, cluster.size, device)
+        yield Replicas(cluster.rank, cluster.size, device, cluster.servers, group, heartbeats)
+        failed = False
     finally:
-        dist.destroy_process_group()
+        heartbeats.leave(failed=failed)
+        if dist.is_initialized():
+            dist.destroy_process_group()
+        # Until here: with the first replica's the store itself ends.
+        del store
 
 
 def _device(cluster: Cluster) -> torch.device:
-    if not torch.cuda.is_available():
+    if not torch.cuda.is_available() or cluster.rank >= cluster.workers:
         return torch.device("cpu")
     index = cluster.local_rank % torch.cuda.device_count()
     if torch.cuda.device_count() > cluster.local_size:
@@ -112,7 +136,8 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _meet(cluster: Cluster, device: torch.device) -> None:
+def _meet(cluster: Cluster, device: torch.device) -> Any:
+    """Open the store, and in it meet the others; return it."""
     listener = _loopback_listener(cluster)
     try:
         store = dist.TCPStore(  # type: ignore[attr-defined]  # public, but torch does not export it to type checkers
@@ -123,18 +148,25 @@ def _meet(cluster: Cluster, device: torch.device) -> None:
             timeout=MEETING_TIMEOUT,
             master_listen_fd=listener.detach() if listener else None,
         )
-        dist.init_process_group(
-            "nccl" if device.type == "cuda" else "gloo",
-            store=store,
-            rank=cluster.rank,
-            world_size=cluster.size,
-            timeout=WORD_TIMEOUT,
-        )
+        # Before they meet, so that nobody looks for a word that was never there.
+        store.set(heartbeat_key(cluster.rank), "")
+        if cluster.rank == 0:
+            store.set(VERDICT_KEY, "")
+        if cluster.size > 1:
+            dist.init_process_group(
+                # Servers have no GPU: between them and the workers all travels through the CPU.
+                "nccl" if device.type == "cuda" and not cluster.servers else "gloo",
+                store=store,
+                rank=cluster.rank,
+                world_size=cluster.size,
+                timeout=WORD_TIMEOUT,
+            )
+        return store
     except (dist.DistError, RuntimeError) as error:
         first_line = str(error).splitlines()[0]
         raise TrainerError(
-            f"replica {cluster.rank} of {cluster.size} could not meet the others at {cluster.host}:{cluster.port}: "
-            f"{first_line}"
+            f"{cluster.name(cluster.rank)}, replica {cluster.rank} of {cluster.size}, could not meet the others at "
+            f"{cluster.host}:{cluster.port}: {first_line}"
         ) from error
 
 

@@ -1,23 +1,19 @@
-"""What changes while training, and therefore stands in a checkpoint."""
+"""What changes while training beside weights and moments, and therefore stands in a checkpoint, too."""
 
 from __future__ import annotations
 
+import base64
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from trainer.errors import UserError
-from trainer.failures import out_of_memory
-from trainer.replicas import Replicas
-
 
 @dataclass
 class TrainingState:
-    """Weights, optimizer, and how far the run is. The learning rate follows from the step."""
+    """How far the run is. The learning rate follows from the step."""
 
-    model: torch.nn.Module
-    optimizer: torch.optim.Optimizer
     step: int = 0
     """Steps done."""
     sequences: int = 0
@@ -27,41 +23,28 @@ class TrainingState:
     eval_loss_before: float = float("nan")
     """Evaluation loss before the first step."""
 
-    def to_dict(self, replicas: Replicas) -> dict[str, Any]:
-        """Everything to go on from here; all replicas must call, since each has a random state of its own."""
-        random = {"cpu": torch.get_rng_state()}
-        if replicas.device.type == "cuda":
-            random["cuda"] = torch.cuda.get_rng_state()
-        return {
-            "model": self.model.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "step": self.step,
-            "sequences": self.sequences,
-            "seconds": self.seconds,
-            "eval_loss_before": self.eval_loss_before,
-            "random": replicas.gather(random),
-        }
+    def restore(self, record: Mapping[str, Any]) -> None:
+        """Go on from what a checkpoint says."""
+        self.step, self.sequences, self.seconds = record["step"], record["sequences"], record["seconds"]
+        self.eval_loss_before = record["eval_loss_before"]
 
-    def restore(self, saved: dict[str, Any], replicas: Replicas) -> None:
-        """Go on from a checkpoint.
 
-        :raises UserError: when it is of another model.
-        """
-        try:
-            self.model.load_state_dict(saved["model"])
-            self.optimizer.load_state_dict(saved["optimizer"])
-        except (RuntimeError, ValueError) as error:
-            if out_of_memory(error):
-                raise
-            raise UserError(
-                f"the checkpoint is of another model than trainer.model: {str(error).splitlines()[0]} "
-                "Use another job-dir, or the settings that the run began with"
-            ) from error
-        self.step, self.sequences, self.seconds = saved["step"], saved["sequences"], saved["seconds"]
-        self.eval_loss_before = saved["eval_loss_before"]
-        # A replica that the run did not have before keeps the state that its seed gave it.
-        if replicas.rank < len(saved["random"]):
-            random = saved["random"][replicas.rank]
-            torch.set_rng_state(random["cpu"])
-            if replicas.device.type == "cuda" and "cuda" in random:
-                torch.cuda.set_rng_state(random["cuda"])
+def random_state(device: torch.device) -> dict[str, str]:
+    """Return the state of this process's random numbers, as text."""
+    state = {"cpu": torch.get_rng_state()}
+    if device.type == "cuda":
+        state["cuda"] = torch.cuda.get_rng_state(device)
+    return encode_random(state)
+
+
+def encode_random(state: Mapping[str, torch.Tensor]) -> dict[str, str]:
+    """Write the states of random numbers as text."""
+    return {name: base64.b64encode(values.numpy().tobytes()).decode() for name, values in state.items()}
+
+
+def restore_random(state: Mapping[str, str], device: torch.device) -> None:
+    """Go on with the random numbers of such a state."""
+    decoded = {name: torch.tensor(list(base64.b64decode(text)), dtype=torch.uint8) for name, text in state.items()}
+    torch.set_rng_state(decoded["cpu"])
+    if device.type == "cuda" and "cuda" in decoded:
+        torch.cuda.set_rng_state(decoded["cuda"], device)

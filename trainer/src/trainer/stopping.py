@@ -29,6 +29,10 @@ class StopRequest:
         """Whether somebody asked."""
         return self._asked.is_set()
 
+    def wait(self, seconds: float) -> None:
+        """Wait some time, or until somebody asks."""
+        self._asked.wait(seconds)
+
     @contextmanager
     def listening(self, *, poll: bool) -> Generator[None, None, None]:
         """Listen to SIGTERM and, with `poll`, look into the control folder every two seconds."""

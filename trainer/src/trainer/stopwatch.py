@@ -31,11 +31,27 @@ class Spent:
     @contextmanager
     def on(self, part: str) -> Generator[None, None, None]:
         """Add the time that something takes to one of the parts."""
-        started = time.monotonic()
-        try:
+        with stopwatch() as watch:
             yield
-        finally:
-            setattr(self, part, getattr(self, part) + time.monotonic() - started)
+        setattr(self, part, getattr(self, part) + watch.seconds)
+
+
+@dataclass
+class Watch:
+    """A time that is being measured."""
+
+    seconds: float = 0.0
+    """What it took; 0 until it is over."""
+
+
+@contextmanager
+def stopwatch() -> Generator[Watch, None, None]:
+    """Measure how long something takes."""
+    watch, started = Watch(), time.monotonic()
+    try:
+        yield watch
+    finally:
+        watch.seconds = time.monotonic() - started
 
 
 class Exchange:
