@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 import time
@@ -12,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from benchmarks.training_speed import BATCH, MODEL
 from torch.nn.functional import cross_entropy
 
-from benchmarks.training_speed import BATCH, MODEL
 from trainer.config import ModelConfig
 from trainer.data import TrainingWindows
 from trainer.files import Files
@@ -79,7 +80,7 @@ def by_transformers(model: torch.nn.Module, windows: TrainingWindows, steps: int
     trainer: Any = Trainer(model=model, args=arguments, train_dataset=Sequences(), callbacks=[clock])
     trainer.train()
     moments = [*clock.moments, time.monotonic()]
-    return [later - earlier for earlier, later in zip(moments, moments[1:], strict=False)]
+    return [later - earlier for earlier, later in itertools.pairwise(moments)]
 
 
 if __name__ == "__main__":

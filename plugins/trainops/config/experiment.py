@@ -117,6 +117,11 @@ class Training(Config):
     weight_decay: float = Field(0.1, ge=0, description="AdamW's weight decay.")
     grad_clip: float = Field(1.0, ge=0, description="Largest norm of the gradient; 0: no limit.")
     seed: int = Field(0, ge=0, lt=2**32, description="Seed of weights and data order.")
+    strategy: Literal["auto", "single", "ddp", "fsdp", "parameter_server"] | None = Field(
+        None,
+        description="How replicas share the work; auto, the default: parameter_server where the job has such servers, "
+        "ddp with several replicas, else single. fsdp shards the model over them.",
+    )
     eval_every: int = Field(200, ge=0, description="Steps between evaluations; 0: only before and after.")
     eval_batches: int = Field(32, ge=1, description="Batches per evaluation while training.")
     checkpoint_every: int = Field(100, ge=0, description="Steps between checkpoints; 0: only at the end.")

@@ -11,6 +11,7 @@ from datetime import date, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from trainops.config.cluster_shape import check_shape
 from trainops.config.conf import CONF, RunConf
 from trainops.config.dataset import Dataset, load_dataset
 from trainops.config.experiment import Experiment, Promotion, experiment_file, load_experiment
@@ -36,7 +37,8 @@ def resolve(experiment_name: str, conf: Mapping[str, Any] | None, moment: RunMom
     machines = with_conf(experiment.training_input, run)
     tokenize_machines = _in_region(experiment.tokenize_input, run.region)
     pools = load_gpu_pools()
-    check_machines(machines, settings, pools, source=source, key="training_input", conf=run)
+    job = check_machines(machines, settings, pools, source=source, key="training_input", conf=run).job
+    check_shape(experiment.training, run, job, source)
     check_machines(tokenize_machines, settings, pools, source=source, key="tokenize_input")
     return RunPlan(
         experiment=experiment_name,
