@@ -53,7 +53,7 @@ def storage_proxy(gcs_url: str, folder: Path) -> Generator[StorageProxy]:
         server = subprocess.Popen(command, stdout=log, stderr=log, cwd=INCLUDE)
     proxy = StorageProxy(f"http://127.0.0.1:{port}")
     try:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while not proxy.is_up():
             assert server.poll() is None, (folder / "proxy.log").read_text()
             assert time.monotonic() < deadline, "the proxy did not come up"

@@ -69,7 +69,7 @@ def _calls(proxy: StorageProxy, target: str) -> list[dict[str, Any]]:
 
 
 def _wait_for_hold(proxy: StorageProxy) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not httpx.get(f"{proxy.url}/holds").json():
         assert time.monotonic() < deadline, "nothing is held"
         time.sleep(0.05)

@@ -17,7 +17,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     postgres.ensure_cluster(data, "secret")
     postgres.ensure_cluster(data, "another")  # exists: left as it is
     process = Process.start(postgres.server_command(data, port), {}, Path("/"), folder / "log")
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while not postgres.is_ready(port):
         assert time.monotonic() < deadline, (folder / "log").read_text()
         time.sleep(0.1)

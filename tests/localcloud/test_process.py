@@ -31,7 +31,7 @@ def _wait_for_members(process: Process, count: int) -> list[psutil.Process]:
 
 
 def _wait_for(done: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 120
     while not done():
         assert time.monotonic() < deadline
         time.sleep(0.05)

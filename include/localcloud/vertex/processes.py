@@ -86,6 +86,13 @@ def wrapper_pid(folder: Path) -> int | None:
     return None if process is None else int(process["pid"])
 
 
+def wait_for_group(folder: Path, seconds: float = 10.0) -> None:
+    """Wait until the wrapper in `folder` has started the replica, which takes it a moment, or has ended."""
+    deadline = time.monotonic() + seconds
+    while wrapper_pid(folder) is None and observe(folder).kind == "running" and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
 def stop(folder: Path) -> None:
     """Ask the process to end: SIGTERM, then SIGKILL after its grace. Nothing happens when it has ended."""
     process = _read(folder / "process.json")

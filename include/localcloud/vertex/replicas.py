@@ -89,7 +89,10 @@ class Replicas:
 
     def send_signal(self, record: JobRecord, name: str, number: int) -> bool:
         """Send any signal to a replica's process group; return whether there was one."""
-        return processes.kill(self.folder(record, name), number)
+        folder = self.folder(record, name)
+        # A replica counts as running from its start on, a moment before its process group is there.
+        processes.wait_for_group(folder)
+        return processes.kill(folder, number)
 
     def folder(self, record: JobRecord, name: str) -> Path:
         """Folder of the newest start of a process."""

@@ -25,7 +25,7 @@ Faults = Callable[..., None]
 
 def ended(seen: Seen) -> list[str]:
     """The states of all jobs, once they are final."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while {"QUEUED", "PENDING", "RUNNING", "CANCELLING"} & set(seen.states()):
         assert time.monotonic() < deadline, seen.states()
         time.sleep(0.2)

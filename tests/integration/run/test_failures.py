@@ -45,7 +45,7 @@ class OneJob:
         tried = TaskTry(dag_id="d", run_id="r", task_id="submit", try_number=number, max_tries=2)
         begin(self.services.storage, self.settings, self.run.store.uri, request, tried, actor="submit")
 
-    def until(self, arrived: Callable[[], bool], seconds: float = 30) -> None:
+    def until(self, arrived: Callable[[], bool], seconds: float = 120) -> None:
         deadline = time.monotonic() + seconds
         while True:
             self.run.advance()

@@ -77,7 +77,7 @@ class Followed:
         return record.cancel is None and record.verdict is None
 
     def ends(self) -> Verdict | None:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while self.run.store.load().verdict is None and time.monotonic() < deadline:
             self.run.advance()
             time.sleep(0.1)

@@ -83,7 +83,7 @@ def test_a_cancelled_job_ends_and_cancelling_it_again_is_no_error(hook: MLEngine
     hook.create_job_without_waiting_result(job("slow", "import time; time.sleep(60)"))
     cancel = MLEngineTrainingCancelJobOperator(task_id="cancel", job_id="slow")
     cancel.execute({})
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while hook.get_job(job_id="slow")["state"] != "JOB_STATE_CANCELLED":
         assert time.monotonic() < deadline, hook.get_job(job_id="slow")
         time.sleep(0.2)

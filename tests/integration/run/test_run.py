@@ -67,7 +67,7 @@ class World:
     def run(self, actor: str = "submit_training") -> Run:
         return Run(self.services, self.uri, actor=actor, say=self.said.append)
 
-    def until(self, what: str, run: Run | None = None, seconds: float = 30) -> Action:
+    def until(self, what: str, run: Run | None = None, seconds: float = 120) -> Action:
         one = run or self.run()
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:

@@ -132,7 +132,7 @@ def test_housekeeping_ends_what_jobs_name_when_the_queue_cannot_be_read(submitte
     told = end_abandoned(submitted.services, lambda _dag, _run: None, say=submitted.said.append)
     assert told["unseen"] == ["the GPU queue"]
     assert told["ended"] == [submitted.store.load().job_key]
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while submitted.seen.states() != ["CANCELLED"]:
         assert time.monotonic() < deadline
         time.sleep(0.2)

@@ -32,7 +32,7 @@ def proxy(gcs_url: str, tmp_path: Path) -> Iterator[str]:
     command += ["--journal", str(tmp_path / "storage.jsonl")]
     process = Process.start(command, {"PYTHONPATH": str(ROOT / "include")}, tmp_path, tmp_path / "proxy.log")
     url = f"http://127.0.0.1:{port}"
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while not answers(f"{url}/healthz"):
         assert time.monotonic() < deadline, (tmp_path / "proxy.log").read_text()
         time.sleep(0.1)
@@ -114,7 +114,7 @@ def test_jobs_that_end_between_two_looks_are_listed_together(
 def wait_until_ended(waiters: Waiters, names: Sequence[str]) -> None:
     """Ask for each job by its name, as lists are refused."""
     jobs = waiters.services.vertex("us-central1")
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while any(jobs.get(name)["state"] not in TERMINAL for name in names):
         assert time.monotonic() < deadline
         time.sleep(0.2)

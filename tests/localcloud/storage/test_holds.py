@@ -37,7 +37,7 @@ class Held:
 
     def wait(self) -> dict[str, Any]:
         """Return the one request that is held, as soon as there is one."""
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 120
         while not (held := self.http.get("/holds").json()):
             assert time.monotonic() < deadline, "nothing is held"
             time.sleep(0.02)

@@ -68,7 +68,7 @@ class StandIn:
         job: dict[str, Any] = reply.json()
         return job
 
-    def wait(self, name: str, *states: str, seconds: float = 20) -> dict[str, Any]:
+    def wait(self, name: str, *states: str, seconds: float = 120) -> dict[str, Any]:
         """Wait until the job has one of the states (any end, when none is given) and return it."""
         wanted = {f"JOB_STATE_{state}" for state in states} or TERMINAL
         job: dict[str, Any] = {}

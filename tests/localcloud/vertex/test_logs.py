@@ -44,7 +44,7 @@ print('{"message": "three", "severity": "WARNING", "step": 3}')"""
 def test_lines_are_served_while_the_replica_runs(vertex: StandIn, container_job: Job) -> None:
     name = vertex.create(container_job("import time; print('early'); time.sleep(60)"))
     vertex.wait(name, "RUNNING")
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 120
     while vertex.lines(name) != ["early"]:
         assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from localcloud.vertex import processes
+
 if TYPE_CHECKING:
     from tests.localcloud.vertex.conftest import StandIn
 
@@ -253,3 +255,13 @@ def test_pip_of_a_replica_builds_without_an_index_from_what_the_trainers_environ
     name = vertex.create(job)
     assert vertex.wait(name, seconds=60)["state"] == "JOB_STATE_SUCCEEDED"
     assert "/hello/__init__.py" in vertex.lines(name)[-1]
+
+
+def test_a_replica_that_has_just_been_started_can_be_killed(tmp_path: Path) -> None:
+    folder = tmp_path / "001"
+    processes.launch(folder, [sys.executable, "-c", "import time; time.sleep(60)"], {}, tmp_path / "work", grace=1)
+    processes.wait_for_group(folder)
+    assert processes.kill(folder)
+    while processes.observe(folder).kind == "running":
+        time.sleep(0.05)
+    assert processes.observe(folder).code == -9

@@ -19,14 +19,14 @@ Job = Callable[..., dict[str, Any]]
 
 
 def _wait_until_file(path: Path) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while not path.exists():
         assert time.monotonic() < deadline
         time.sleep(0.05)
 
 
 def _wait_for_change(vertex: StandIn, name: str, states: int) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while len(vertex.states(name)) == states:
         assert time.monotonic() < deadline
         time.sleep(0.05)

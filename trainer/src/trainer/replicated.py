@@ -28,7 +28,10 @@ class Replicated(Strategy):
         self.layout = layout_of(self.model)
         self._replicas = replicas
         self._largest = config.grad_clip
-        self._parallel = DistributedDataParallel(self.model) if replicas.size > 1 else self.model
+        # Buffers are constants of the architecture: sending them before each step would only take time.
+        self._parallel = (
+            DistributedDataParallel(self.model, broadcast_buffers=False) if replicas.size > 1 else self.model
+        )
         self._optimizer = build_optimizer(self.model, config)
         self._parameters = list(optimized(self._optimizer))
         self._exchange = Exchange(self.model, replicas.device, replicas.size)
@@ -40,10 +43,10 @@ class Replicated(Strategy):
 
     def gradients(self, batch: Batch, counted: int) -> float:
         """Compute the gradient of the whole batch."""
-        with half_precision(self._replicas.device):
-            nats = summed_loss(self._parallel, batch)
-        # The replicas' gradients are averaged, and their shares of the batch may differ by one sequence.
         with self._replicas.exchanging():
+            with half_precision(self._replicas.device):
+                nats = summed_loss(self._parallel, batch)
+            # The replicas' gradients are averaged, and their shares of the batch may differ by one sequence.
             torch.autograd.backward(nats * (self._replicas.size / max(1, counted)))
         self._exchange.finished()
         value = float(nats.detach())
