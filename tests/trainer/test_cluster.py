@@ -79,6 +79,16 @@ def test_parameter_servers_come_after_the_workers_and_evaluators_have_no_rank(
     assert (evaluator.host, evaluator.port) == (f"{pools[0]}-0", 2222)
 
 
+def test_reduction_servers_are_no_parameter_servers() -> None:
+    data = json.loads(spec({"workerpool0": ["a:1"], "workerpool1": ["b:1"], "workerpool2": ["r:1"]}, "workerpool1", 0))
+    image = "us-docker.pkg.dev/vertex-ai-restricted/training/reductionserver:latest"
+    data["job"] = {"workerPoolSpecs": [{}, {}, {"containerSpec": {"imageUri": image}, "replicaCount": 1}]}
+
+    found = find_cluster({"CLUSTER_SPEC": json.dumps(data)})
+
+    assert (found.size, found.servers) == (2, 0)
+
+
 @pytest.mark.parametrize(
     ("cluster", "told"),
     [

@@ -65,7 +65,7 @@ class Saving:
         self.fill(0.0)
         step = restore(self.checkpoints, self.strategy, ALONE, TrainingState())
         pieces: list[Piece] = self.strategy.pieces()
-        return step, {float(value) for piece in pieces for value in piece.values.unique()}
+        return step, {value for piece in pieces for value in piece.values.tolist()}
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import signal
 import subprocess
 import time
 from collections.abc import Callable
@@ -142,3 +143,21 @@ def test_a_master_nine_workers_and_three_parameter_servers_train_as_one_process(
     assert losses(tmp_path / "many") == pytest.approx(losses(tmp_path / "one"), abs=1e-4)
     assert result(tmp_path / "many")["eval_loss"] == pytest.approx(result(tmp_path / "one")["eval_loss"], abs=1e-4)
     assert result(tmp_path / "many")["replicas"] == 13
+
+
+def test_an_evaluator_ends_when_the_run_is_stopped_and_has_evaluated_what_was_saved_then(
+    spawn_cluster: SpawnCluster, tmp_path: Path
+) -> None:
+    changes = {**LONG, "steps": 100_000, "eval_every": 0, "log_every": 50}
+    processes = spawn_cluster(tmp_path, 1, evaluators=1, **changes)
+    deadline = time.monotonic() + 600
+    while not (tmp_path / "evaluations.jsonl").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+    processes[0].send_signal(signal.SIGTERM)
+    ended(processes)
+
+    assert result(tmp_path)["status"] == "preempted"
+    found = [json.loads(line) for line in (tmp_path / "evaluations.jsonl").read_text().splitlines()]
+    assert found[-1]["step"] == result(tmp_path)["step"]

@@ -104,11 +104,19 @@ def _read(variable: str, text: str) -> tuple[dict[str, list[str]], dict[str, Any
     try:
         data = json.loads(text)
         pools = {str(name): list(replicas) for name, replicas in data["cluster"].items()}
+        if variable == "CLUSTER_SPEC" and _reduces(data.get("job")):
+            pools.pop(_SERVERS[variable], None)
         return pools, dict(data["task"])
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(
             f'{variable}: expected {{"cluster": {{...}}, "task": {{"type": ..., "index": ...}}}}: {error!r}'
         ) from None
+
+
+def _reduces(job: Any) -> bool:
+    """Whether Google's Reduction Server runs in place of parameter servers: it helps nccl, and never meets anybody."""
+    pools = job.get("workerPoolSpecs", []) if isinstance(job, Mapping) else []
+    return len(pools) > 2 and "/training/reductionserver" in json.dumps(pools[2])
 
 
 def _check_pools(variable: str, pools: Mapping[str, list[str]]) -> None:

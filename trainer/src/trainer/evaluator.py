@@ -17,7 +17,7 @@ from trainer.data import HeldOutWindows
 from trainer.errors import TrainerError
 from trainer.evaluation import FULL_WINDOWS, evaluate
 from trainer.files import Files, join
-from trainer.heartbeat import SILENCE_SECONDS, connect, ended, heartbeat_key
+from trainer.heartbeat import SILENCE_SECONDS, check_listening, connect, ended, heartbeat_key
 from trainer.job import Job
 from trainer.layout import layout_of
 from trainer.pieces import Piece
@@ -114,9 +114,10 @@ class WatchedTraining:
         if self._store is None:
             self._store = self._meet()
         try:
+            check_listening(self._cluster)
             word = self._store.get(heartbeat_key(0))
-        except (dist.DistError, RuntimeError):
-            return f"{self._cluster.name(0)} is gone"
+        except (ConnectionError, dist.DistError, RuntimeError):
+            return f"nobody listens at {self._cluster.name(0)} any more"
         now = time.monotonic()
         if word != self._word:
             self._word, self._heard = word, now

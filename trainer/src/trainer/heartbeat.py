@@ -49,6 +49,19 @@ def connect(cluster: Cluster, timeout: timedelta = _ANSWER_TIMEOUT) -> Any:
     return make(cluster.host, cluster.port, is_master=False, wait_for_workers=False, timeout=timeout)
 
 
+def check_listening(cluster: Cluster) -> None:
+    """Raise ConnectionError when nobody listens where the store was; no answer at all is none, and passes.
+
+    torch itself tries such a connection again and again, and prints its C++ stack where one breaks.
+    """
+    try:
+        socket.create_connection((cluster.host, cluster.port), timeout=5).close()
+    except ConnectionError:
+        raise
+    except OSError:
+        return
+
+
 class Heartbeats:
     """This replica's word, and what is known of the others'. They must have met before it begins."""
 
@@ -105,7 +118,9 @@ class Heartbeats:
             left = self._closed.is_set()
             number += 1
             try:
-                store = store or self._connect()
+                if store is None:
+                    check_listening(self._cluster)
+                    store = connect(self._cluster)
                 store.set(heartbeat_key(self._cluster.rank), self._word or str(number))
                 if self._others:
                     self._hear(store.multi_get([VERDICT_KEY, *map(heartbeat_key, self._others)]))
@@ -130,15 +145,6 @@ class Heartbeats:
         for rank, word in zip(self._others, words[1:], strict=True):
             if word.decode() != self._words[rank][0]:
                 self._words[rank] = (word.decode(), now)
-
-    def _connect(self) -> Any:
-        try:
-            socket.create_connection((self._cluster.host, self._cluster.port), timeout=5).close()
-        except ConnectionError:
-            raise  # an answer: nobody listens there any more, which torch would only try again
-        except OSError:
-            pass  # no answer, which the time will tell
-        return connect(self._cluster)
 
     def _watch(self) -> None:
         # It only looks at clocks, so that nothing it waits for can keep it.
