@@ -171,7 +171,9 @@ def spawn(tokens: str, make_plan: MakePlan) -> Iterator[Spawn]:
     yield start
     for process in started:
         process.kill()
-        process.communicate()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
 
 
 @pytest.fixture

@@ -134,6 +134,23 @@ def test_when_a_replica_stands_still_the_others_name_it_and_end_within_a_minute(
     assert all(f"error: a replica was lost: {name} (127.0.0.1:" in output for output in outputs), outputs
 
 
+@pytest.mark.full
+def test_replicas_that_all_stood_still_for_a_while_go_on(spawn: Spawn, tmp_path: Path, free_port: int) -> None:
+    processes = pair(spawn, tmp_path, free_port, steps=100_000, eval_every=0, checkpoint_every=5, log_every=50)
+    wait_for(tmp_path / "checkpoints" / "step-00000005" / "complete.json")
+
+    for process in processes:
+        process.send_signal(signal.SIGSTOP)
+    time.sleep(60)
+    for process in processes:
+        process.send_signal(signal.SIGCONT)
+    time.sleep(5)
+    processes[0].send_signal(signal.SIGTERM)
+
+    ended(processes)
+    assert result(tmp_path)["status"] == "preempted"
+
+
 def test_more_replicas_than_sequences_are_refused(
     train: Callable[..., int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -92,7 +92,7 @@ def test_a_shape_that_is_killed_and_started_again_ends_with_the_same_loss_bit_fo
 
     assert losses(tmp_path / "parts") == losses(tmp_path / "whole")
     assert result(tmp_path / "parts")["eval_loss"] == result(tmp_path / "whole")["eval_loss"]
-    assert result(tmp_path / "parts")["resumed_from"] >= 35
+    assert result(tmp_path / "parts")["resumed_from"] >= steps[-1]
 
 
 def test_a_run_that_changes_its_shape_each_time_it_is_killed_keeps_its_losses(

@@ -21,6 +21,8 @@ from trainer.cluster import Cluster
 
 BEAT_SECONDS = 2.0
 """Between two words of a replica."""
+LOOK_SECONDS = 1.0
+"""Between two looks at the clocks."""
 SILENCE_SECONDS = 45.0
 """After so long without a new word a replica is lost."""
 PATIENCE_SECONDS = 10.0
@@ -148,9 +150,18 @@ class Heartbeats:
 
     def _watch(self) -> None:
         # It only looks at clocks, so that nothing it waits for can keep it.
-        while not self._closed.wait(1.0) and not self._judging.is_set():
+        looked = time.monotonic()
+        while not self._closed.wait(LOOK_SECONDS) and not self._judging.is_set():
+            since, looked = looked, time.monotonic()
+            if looked - since > LOOK_SECONDS + PATIENCE_SECONDS:
+                self._begin_anew(looked)
             if not self._word and (found := self._lost(SILENCE_SECONDS)):
                 _end(self._tell(found))
+
+    def _begin_anew(self, now: float) -> None:
+        """Forget the clocks: who stood still itself, as a paused container does, cannot say that others were silent."""
+        self._answered = now
+        self._words = {rank: (word, now) for rank, (word, _) in self._words.items()}
 
     def _tell(self, found: str) -> str:
         """Tell the others who was lost; the first replica gives them time to hear it, since the store ends with it."""
