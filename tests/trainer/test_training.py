@@ -22,6 +22,7 @@ from trainer.files import Files, join
 from trainer.shards import read_tokens
 
 Run = Callable[..., int]
+MORE_FAMILIES = ["qwen3", "mistral", "gpt_neox", "mamba"]
 VOLATILE = {"time", "tokens_per_second", "mfu", "memory_bytes", "remaining_seconds"} | {
     f"{part}_seconds" for part in ("step", "data", "forward_backward", "communication", "checkpoint")
 }
@@ -109,7 +110,9 @@ def test_every_line_tells_where_the_time_went_and_what_it_took(train: Run, tmp_p
     assert (first["remaining_seconds"], last["remaining_seconds"]) == (pytest.approx(first["step_seconds"]), 0)
 
 
-@pytest.mark.parametrize("family", ["llama", "gpt2", "qwen2", "qwen3", "mistral", "gpt_neox", "mamba"])
+@pytest.mark.parametrize(
+    "family", ["llama", "gpt2", "qwen2", *(pytest.param(name, marks=pytest.mark.full) for name in MORE_FAMILIES)]
+)
 def test_the_exported_folder_reloads_and_gives_the_reported_loss(
     family: str, train: Run, tokens: str, tmp_path: Path
 ) -> None:
