@@ -56,7 +56,7 @@ def by_transformers(model: torch.nn.Module, windows: TrainingWindows, steps: int
     """`transformers.Trainer` with the same optimizer, no checkpoints, and a line of log for every ten steps."""
     from transformers import Trainer, TrainerCallback, TrainingArguments
 
-    class Clock(TrainerCallback):  # type: ignore[misc]  # transformers gives it no types
+    class Clock(TrainerCallback):
         def __init__(self) -> None:
             self.moments: list[float] = []
 

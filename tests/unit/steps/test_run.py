@@ -149,7 +149,7 @@ def test_a_create_that_is_withdrawn_late_leaves_that_of_another_process_alone() 
     other.up_to("create")
     slow.go(Fate.NOT_SENT)
     slow.to_the_end()
-    assert world.existing_record.attempt.create_deadline == world.now + CREATE_TIME
+    assert world.existing_record.attempts[0].create_deadline == world.now + CREATE_TIME
     other.to_the_end()
     look(world)
     assert len(world.cloud.jobs) == 1
