@@ -66,6 +66,9 @@ def _open_records(services: Services, unseen: list[str], say: Say) -> list[Recor
         except TrainopsError as error:
             say(f"{what} could not be looked at: {error}")
             unseen.append(what)
+    for problem in services.queue.unread:
+        say(problem)
+        unseen.append(problem)
     return [RecordStore(services.storage, uri) for uri in sorted(uris) if services.storage.exists(uri)]
 
 

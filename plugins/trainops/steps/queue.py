@@ -88,6 +88,8 @@ class GpuQueue:
         self.work = work
         self.pools = pools
         self.quotas = pools.quotas()
+        self.unread: list[str] = []
+        """What stood among the requests at the last look and is none, one sentence each; it is left alone."""
         self._refreshed: dict[str, float] = {}
 
     def enqueue(self, record: Record, record_uri: str) -> None:
@@ -256,14 +258,23 @@ class GpuQueue:
         self._swap(freed)
 
     def _requests(self) -> tuple[list[QueueRequest], datetime]:
-        """Requests whose owners are heard of, and the newest server time among them."""
+        """Requests whose owners are heard of, and the newest server time among them.
+
+        An object that is no request stops nobody else's: its own owner is told when it looks, housekeeping in any case.
+        """
         found: list[tuple[QueueRequest, datetime]] = []
+        unread: list[str] = []
         for info in self.storage.list(f"{self.work}/queue/requests/"):
-            document = self.storage.read_json(info.uri)
-            if document is None:
-                continue  # released since the list
-            request = _parse(QueueRequest, info.uri, document.value)
+            try:
+                document = self.storage.read_json(info.uri)
+                if document is None:
+                    continue  # released since the list
+                request = _parse(QueueRequest, info.uri, document.value)
+            except IntegrityError as error:
+                unread.append(str(error))
+                continue
             found.append((request.model_copy(update={"arrived": request.arrived or info.updated}), info.updated))
+        self.unread = unread
         now = max((updated for _, updated in found), default=datetime.fromisoformat("1970-01-01T00:00:00+00:00"))
         return [request for request, updated in found if now - updated <= SILENCE], now
 

@@ -273,6 +273,23 @@ def test_a_corrupt_record_is_reported_and_left_alone(world: World) -> None:
     assert found.value == {"kind": "trainops.record", "surprise": 1}
 
 
+@pytest.mark.parametrize("text", ["no JSON {", '["a list"]', '{"kind": "trainops.request", "surprise": 1}'])
+def test_an_object_among_the_requests_that_is_none_stops_nobody_and_is_reported_and_left_alone(
+    world: World, text: str
+) -> None:
+    foreign = f"{world.settings.work}/queue/requests/foreign.json"
+    world.services.storage.write_bytes(foreign, text.encode(), generation=0)
+    world.begin(job_request(SLOW, gpus=1))
+    assert world.run().advance().what == "wait"
+    assert world.record.job_names
+    told = end_abandoned(world.services, lambda _dag, _run: "running", say=world.said.append)
+    assert told["kept"] == ["exp-run-submit_training"]
+    (problem,) = told["unseen"]
+    assert foreign in problem
+    assert problem in world.said
+    assert world.services.storage.exists(foreign)
+
+
 def test_an_intent_whose_process_died_is_submitted_again_only_with_a_lease(world: World) -> None:
     world.begin(job_request(OK, gpus=2))
     died = world.run("a process that died")
