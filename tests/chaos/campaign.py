@@ -168,7 +168,7 @@ class Campaign:
             stop.arm()
         self.airflow.start(kill.dag, run, kill.conf)
         if kill.hold is None or kill.interval.story == "killed":
-            self._until(lambda: self.airflow.state(kill.dag, run, "wait") == "deferred", REACHED_WITHIN, pause=2.0)
+            self._until(lambda: self._waits(trial) or self._has_ended(trial), REACHED_WITHIN, pause=2.0)
         if kill.interval.story == "killed":
             stop.names["job"] = self._job_of(run)
             stop.arm()
@@ -187,10 +187,10 @@ class Campaign:
         killed = trial.kill.interval.story == "killed"
         deadline = time.monotonic() + (CANCELS_WITHIN if killed else REACHED_WITHIN)
         while time.monotonic() < deadline:
-            if stop.holds():
-                return True
             if not killed and self._has_ended(trial):
                 return False
+            if stop.holds():
+                return True
             time.sleep(0.3)
         return False
 
@@ -201,6 +201,9 @@ class Campaign:
             if self.airflow.state(trial.kill.dag, trial.run, "train") in {"success", "deferred"}:
                 return
             time.sleep(2)
+
+    def _waits(self, trial: Trial) -> bool:
+        return self.airflow.state(trial.kill.dag, trial.run, "wait") == "deferred"
 
     def _has_ended(self, trial: Trial) -> bool:
         return self.airflow.has_ended(trial.kill.dag, trial.run)
