@@ -10,6 +10,7 @@ import httpx
 import pytest
 from tests.integration.run.old_task import Seen, Try, arguments, deferred, stored
 
+from trainops import naming
 from trainops.errors import AccessError, IntegrityError, NotFoundError
 from trainops.policy.record import Attempt, Verdict
 from trainops.providers.google.cloud.operators.mlengine import MLEngineStartTrainingJobOperator as Operator
@@ -126,12 +127,12 @@ def test_housekeeping_ends_what_leases_and_requests_name_when_a_region_may_not_b
     assert submitted.leases() == set()
 
 
-def test_housekeeping_ends_what_jobs_name_when_the_queue_cannot_be_read(submitted: Submitted) -> None:
-    uri = f"{submitted.seen.settings.work}/queue/requests/strange.json"
-    submitted.services.storage.write_json(uri, {"kind": "something else"}, generation=0)
+def test_housekeeping_cancels_what_jobs_name_when_the_queue_cannot_be_read_and_tells_both(submitted: Submitted) -> None:
+    ledger = naming.ledger_uri(submitted.seen.settings.work)
+    submitted.services.storage.write_json(ledger, {"kind": "something else"}, generation=None)
     told = end_abandoned(submitted.services, lambda _dag, _run: None, say=submitted.said.append)
     assert told["unseen"] == ["the GPU queue"]
-    assert told["ended"] == [submitted.store.load().job_key]
+    assert told["failed"] == [submitted.store.load().job_key]  # its GPUs cannot be given back there
     deadline = time.monotonic() + 120
     while submitted.seen.states() != ["CANCELLED"]:
         assert time.monotonic() < deadline
