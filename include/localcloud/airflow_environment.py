@@ -28,7 +28,7 @@ def airflow_environment(
         "api_auth": {"jwt_secret": secrets.jwt_secret},
         "database": {"sql_alchemy_conn": connection_uri(postgres_port, secrets.postgres_password)},
         "logging": {"base_log_folder": home.airflow / "logs", "colored_console_log": False},
-        # Read again soon, so that a new experiment's file is a DAG within seconds.
+        # A new experiment's file is a DAG within half a minute; reading more often takes the cores from training.
         "dag_processor": {"refresh_interval": 10, "min_file_process_interval": 30, "parsing_processes": 1},
         "scheduler": _scheduler(),
         "triggerer": {"job_heartbeat_sec": 2, "triggerer_health_check_threshold": 15, "capacity": 200},

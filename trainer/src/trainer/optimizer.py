@@ -64,3 +64,12 @@ def shrink(gradients: Sequence[torch.Tensor], norm: float, largest: float) -> No
     # As torch.nn.utils.clip_grad_norm_ does, whose norm is of this process alone.
     if largest and gradients and norm > largest:
         torch._foreach_mul_(list(gradients), largest / (norm + 1e-6))
+
+
+def clipped_step(
+    optimizer: torch.optim.Optimizer, gradients: Sequence[torch.Tensor], *, rate: float, norm: float, largest: float
+) -> None:
+    """Clip gradients as `shrink` does, and take a step at learning rate `rate`; the gradients stay."""
+    shrink(gradients, norm, largest)
+    set_learning_rate(optimizer, rate)
+    optimizer.step()

@@ -18,7 +18,7 @@ from trainer.config import TrainerConfig
 from trainer.data import Batch
 from trainer.evaluation import summed_loss
 from trainer.layout import Layout, layout_of
-from trainer.optimizer import adamw, optimized, set_learning_rate, shrink
+from trainer.optimizer import adamw, clipped_step, optimized
 from trainer.pieces import Piece
 from trainer.replicas import Replicas
 from trainer.stopwatch import stopwatch
@@ -207,9 +207,7 @@ class _Server:
 
     def step(self, rate: float, norm: float, largest: float) -> None:
         """Clip, take a step, and begin the next sum at zero."""
-        shrink([self.gradient], norm, largest)
-        set_learning_rate(self._optimizer, rate)
-        self._optimizer.step()
+        clipped_step(self._optimizer, [self.gradient], rate=rate, norm=norm, largest=largest)
         self.gradient.zero_()
 
     def restored(self, step: int) -> None:

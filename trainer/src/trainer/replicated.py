@@ -12,7 +12,7 @@ from trainer.config import TrainerConfig
 from trainer.data import Batch
 from trainer.evaluation import summed_loss
 from trainer.layout import layout_of
-from trainer.optimizer import build_optimizer, optimized, set_learning_rate, shrink
+from trainer.optimizer import build_optimizer, clipped_step, optimized
 from trainer.pieces import Piece
 from trainer.replicas import Replicas
 from trainer.stopwatch import Exchange, stopwatch
@@ -65,9 +65,7 @@ class Replicated(Strategy):
 
     def step(self, rate: float, norm: float) -> None:
         """Take the same step on every replica."""
-        shrink(self._gradients(), norm, self._largest)
-        set_learning_rate(self._optimizer, rate)
-        self._optimizer.step()
+        clipped_step(self._optimizer, self._gradients(), rate=rate, norm=norm, largest=self._largest)
         self._optimizer.zero_grad()
 
     def pieces(self) -> list[Piece]:
