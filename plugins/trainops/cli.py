@@ -21,6 +21,7 @@ COMMANDS = {
     "init": "print, and with --apply create, what a Google Cloud project needs",
     "plan": "show the job that a run of an experiment would send, its GPUs and machines",
     "convert": "show the Vertex AI job that an AI Platform training job becomes",
+    "queue": "show who holds GPUs, who waits and why; change priorities, hold, preempt",
     "runs": "show runs and how they went",
     "models": "show models, their versions and channels",
 }

@@ -12,6 +12,7 @@ Layout of the two buckets (`work` and `models` are URIs such as `gs://local-llm-
     {work}/runs/{experiment}/{run_key}/g{G}/a{N}/         job.json, control/
     {work}/runs/{experiment}/{run_key}/g{G}/{task}[-{i}]/ the same of a job beside the run's main one (tokenize)
     {work}/queue/ledger.json, requests/{job_key}.json
+    {work}/queue/orders/jobs/{job_key}.json, orders/pools/{accelerator}/{region}/{provisioning}.json
     {models}/{model}/versions/{run_key}-g{G}/             Hugging Face layout and manifest.json
     {models}/{model}/channels/{channel}.json              candidate, production
 """
@@ -159,6 +160,31 @@ def ledger_uri(work: str) -> str:
 def request_uri(work: str, job: str) -> str:
     """Queue request of a job key, written only by its owner."""
     return f"{work}/queue/requests/{job}.json"
+
+
+def orders_folder(work: str) -> str:
+    """Prefix of all that people asked of the queue."""
+    return f"{work}/queue/orders/"
+
+
+def job_orders_folder(work: str) -> str:
+    """Prefix of what people asked of job keys."""
+    return f"{orders_folder(work)}jobs/"
+
+
+def pool_orders_folder(work: str) -> str:
+    """Prefix of what people asked of pools."""
+    return f"{orders_folder(work)}pools/"
+
+
+def job_order_uri(work: str, job: str) -> str:
+    """What people asked of a job key."""
+    return f"{job_orders_folder(work)}{job}.json"
+
+
+def pool_order_uri(work: str, pool: str) -> str:
+    """What people asked of a pool, whose name has its three parts between slashes."""
+    return f"{pool_orders_folder(work)}{pool}.json"
 
 
 def version_folder(models: str, model: str, run: str, generation: int) -> str:

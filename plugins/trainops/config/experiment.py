@@ -15,6 +15,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, field_validator, mode
 from trainops.config.cron import check_cron
 from trainops.config.machines import parse_input
 from trainops.config.model import Config, Day
+from trainops.config.priority import Priority
 from trainops.naming import check_experiment_name
 from trainops.settings import config_file, config_names
 from trainops.validation import Refused, read_yaml, validated
@@ -141,7 +142,7 @@ class Training(Config):
 class Queue(Config):
     """The job's place in the GPU queue."""
 
-    priority: int = Field(50, ge=0, le=100, description="Priority class: larger goes first.")
+    priority: Priority = Field(50, description="Priority class: low, normal, high, urgent, or 0 to 100.")
     estimate_hours: float | None = Field(None, gt=0, description="Expected hours of training; null: unknown.")
     max_waiting_hours: float = Field(24.0, gt=0, description="Hours in the queue after which the run gives up.")
     max_running_hours: float = Field(24.0, gt=0, description="Hours of running after which the job is cancelled.")

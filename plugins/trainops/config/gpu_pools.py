@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field, PrivateAttr, model_validator
 
 from trainops.config.model import Config
+from trainops.config.queue_policy import QueuePolicy
 from trainops.errors import ConfigError
 from trainops.settings import configs_folder
 from trainops.validation import Refused, read_yaml, validated
@@ -36,6 +37,7 @@ class GpuPools(Config):
     """The file `gpu_pools.yaml`."""
 
     pools: list[GpuPool] = Field(min_length=1, description="All pools; no two of the same name.")
+    policy: QueuePolicy = Field(default_factory=QueuePolicy, description="Who goes first, and who makes room.")
     _source: str = PrivateAttr(FILE)
 
     @model_validator(mode="after")

@@ -50,6 +50,9 @@ class MLEngineStartTrainingJobOperator(TrainingArguments):
     :param wait: wait until the job has ended (a job without a sensor of its own), and push `gcp_metadata`.
     :param done_if_exists: URI of an object; when it exists the work is done already, and no job is submitted.
     :param priority: priority class in the GPU queue, larger goes first; a plan has its own.
+    :param preemptible: whether the job saves its state and ends well when an object `preempt` appears in the folder
+        that TRAINOPS_CONTROL_URI names, so that the GPU queue may ask it to make room and resume it later; a
+        job with a plan does, any other does not unless told so here.
     :param deferrable: wait in the triggerer and hold no worker.
     :param experiment: experiment of the run; the DAG id when absent.
     :param environment: name of a file in `configs/environments`; None for what `TRAINOPS_ENVIRONMENT` says.
@@ -81,6 +84,7 @@ class MLEngineStartTrainingJobOperator(TrainingArguments):
         wait: bool | None = None,
         done_if_exists: str | None = None,
         priority: int = 50,
+        preemptible: bool | None = None,
         deferrable: bool = True,
         poll_interval: float | None = None,
         max_unknown_time: timedelta = timedelta(minutes=30),
@@ -101,6 +105,7 @@ class MLEngineStartTrainingJobOperator(TrainingArguments):
         self.wait = self.waits if wait is None else wait
         self.done_if_exists = done_if_exists
         self.priority = priority
+        self.preemptible = preemptible
         self.deferrable = deferrable
         self.poll_interval = poll_interval
         self.max_unknown_time = max_unknown_time
@@ -176,6 +181,7 @@ class MLEngineStartTrainingJobOperator(TrainingArguments):
             job_key=naming.job_key(run_key, key["task_id"], key["map_index"]), run_key=run_key, experiment=experiment,
             task=key["task_id"], display_name=display_name(self.job_id or run_key), training_input=body, plan=plan,
             labels=own, user_labels=self.labels or {}, priority=int((plan or {}).get("priority", self.priority)),
+            estimate_hours=(plan or {}).get("estimate_hours"), preemptible=self.preemptible,
             max_waiting_hours=(plan or {}).get("max_waiting_hours"),
             max_running_hours=(plan or {}).get("max_running_hours"),
             wait_limit=None if self.wait else self.execution_timeout,

@@ -220,8 +220,19 @@ def _follow(record: Record, attempt: Attempt, job: Job | None, now: datetime) ->
     if attempt.job_name is None:
         return Action(what="bind", why=f"{job.name} carries the labels of attempt {attempt.number}", job=job)
     if job.live:
-        return Action(what="wait", why=f"{job.name} is {job.state.removeprefix('JOB_STATE_').lower()}", job=job)
+        return _late_to_leave(attempt, job, now) or Action(
+            what="wait", why=f"{job.name} is {job.state.removeprefix('JOB_STATE_').lower()}", job=job
+        )
     return _ended(record, attempt, job)
+
+
+def _late_to_leave(attempt: Attempt, job: Job, now: datetime) -> Action | None:
+    """Cancel a job that was asked to save its state and leave, and has not by the end of its grace."""
+    order = attempt.leave
+    if order is None or now <= order.leave_by or job.state == "JOB_STATE_CANCELLING":
+        return None
+    why = f"it was to leave until {order.leave_by:%H:%M:%S} UTC ({order.why}); it resumes from its last checkpoint"
+    return Action(what="cancel_job", why=why, job=job)
 
 
 def _unclear_create(record: Record, attempt: Attempt, jobs: tuple[Job, ...], lease: Lease, now: datetime) -> Action:
@@ -248,6 +259,9 @@ def _ended(record: Record, attempt: Attempt, job: Job) -> Action:
         return Action(what="end_attempt", why=why, job=job, attempt=attempt.number, verdict=Verdict.PREEMPTED)
     if job.state == "JOB_STATE_SUCCEEDED":
         return Action(what="finish", why=f"{job.name} succeeded", job=job, verdict=Verdict.SUCCEEDED)
+    if job.state == "JOB_STATE_CANCELLED" and attempt.leave is not None and attempt.leave.cancelled:
+        why = "it had not left in time to make room for another run, and was cancelled"
+        return Action(what="end_attempt", why=why, job=job, attempt=attempt.number, verdict=Verdict.PREEMPTED)
     if job.state == "JOB_STATE_CANCELLED":
         why = f"{job.name} was cancelled by somebody else" + (f": {job.error_message}" if job.error_message else "")
         return Action(what="finish", why=why, job=job, verdict=Verdict.CANCELLED)

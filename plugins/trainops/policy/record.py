@@ -58,6 +58,15 @@ RESUMABLE = frozenset({
 """Ends of an attempt after which the next attempt follows by itself, and costs no Airflow retry."""
 
 
+class LeaveOrder(Part):
+    """The queue needs the GPUs of an attempt for somebody else."""
+
+    at: datetime = Field(description="When it was asked.")
+    leave_by: datetime = Field(description="A job that lives longer is cancelled; the next attempt resumes.")
+    why: str = Field(description="One sentence.")
+    cancelled: bool = Field(default=False, description="Whether it was cancelled since it had not left by then.")
+
+
 class Attempt(Part):
     """One job submitted, or about to be, for a generation."""
 
@@ -73,6 +82,7 @@ class Attempt(Part):
     message: str = Field(default="", description="Google's or our own sentence about the end.")
     exit_code: int | None = Field(default=None, description="Exit code of the replica that failed, when known.")
     ended_at: datetime | None = Field(default=None, description="When the end was noticed.")
+    leave: LeaveOrder | None = Field(default=None, description="Set once it was asked to save its state and leave.")
 
 
 class CancelOrder(Part):
@@ -119,6 +129,10 @@ class Record(Part):
     accelerators: dict[str, int] = Field(default_factory=dict, description="GPUs of all replicas, by type.")
     provisioning: str = Field(default="standard", description="standard, spot or flex_start.")
     priority: int = Field(default=0, description="Queue priority class; higher first.")
+    estimate_seconds: float | None = Field(default=None, description="Seconds that it probably runs; None: unknown.")
+    preemptible: bool = Field(
+        default=False, description="Whether its trainer saves its state and leaves when the control folder says so."
+    )
     limits: Limits = Field(default_factory=Limits, description="Deadlines.")
     attempts: tuple[Attempt, ...] = Field(default=(), description="In order; the last one is the current one.")
     cancel: CancelOrder | None = Field(default=None, description="Set once the generation is to end.")

@@ -9,6 +9,7 @@ from trainops import naming
 from trainops.errors import IntegrityError, TrainopsError
 from trainops.policy.lifecycle import TERMINAL
 from trainops.steps.end import end_job_key
+from trainops.steps.preemption import follow_leaving
 from trainops.steps.record_store import RecordStore, records_below
 from trainops.steps.services import Services
 
@@ -37,7 +38,19 @@ def end_abandoned(services: Services, state_of: RunState, *, say: Say) -> dict[s
             how, job_key = "failed", store.uri
             say(f"{store.uri} could not be ended: {error}")
         told[how].append(job_key)
+    _tick(services, told["unseen"], say)
     return told
+
+
+def _tick(services: Services, unseen: list[str], say: Say) -> None:
+    """Look at the GPU queue for those whose own process is gone, and follow who was asked to leave."""
+    try:
+        tick = services.queue.tick()
+        follow_leaving(services, tick.ledger, actor="housekeeping", say=say)
+    except TrainopsError as error:
+        say(f"the GPU queue could not be looked at: {error}")
+        if "the GPU queue" not in unseen:
+            unseen.append("the GPU queue")
 
 
 def _end_if_abandoned(services: Services, store: RecordStore, state_of: RunState, say: Say) -> tuple[str, str]:

@@ -29,7 +29,7 @@ from trainops.errors import (
 from trainops.gcp.vertex import Jobs
 from trainops.jobspec.hidden import hidden_job
 from trainops.policy.failure import read_refusal, rule_of
-from trainops.policy.lifecycle import TERMINAL, Action, Job, Lease, current_job, next_action
+from trainops.policy.lifecycle import TERMINAL, Action, Job, Lease, back_off_until, current_job, next_action
 from trainops.policy.record import RESUMABLE, Attempt, CancelOrder, Record, Verdict
 from trainops.steps.record_store import RecordStore
 from trainops.steps.services import Services
@@ -69,6 +69,8 @@ class Run:
         """The job of the current attempt as last seen."""
         self.by_name = False
         """True for who ends the job key though its jobs cannot be listed: those that the record names are looked at."""
+        self.submits = True
+        """False for who only follows what runs, on behalf of an owner who alone asks for GPUs and submits."""
         self.list_error: ServiceError | None = None
         """Why the jobs could not be listed at the last look."""
 
@@ -89,6 +91,8 @@ class Run:
             action = next_action(record, jobs, self._lease(record), self.services.now())
             if action.what == "wait" or (action.what == "finish" and self._finish(record, action)):
                 return action
+            if not self.submits and action.what in {"enqueue", "submit"}:
+                return Action(what="wait", why="its owner goes on with it")
             if action.what != "finish":
                 self._act(record, action)
         return Action(what="wait", why=f"{STEPS_AT_ONCE} steps were taken at once; the next look goes on")
@@ -182,6 +186,8 @@ class Run:
             if self.observed is not None and self.observed.live:
                 self.services.queue.hold(record, self.store.uri, attempt.job_name)
             return Lease(state="bound")
+        if not self.submits:
+            return Lease(state="none")
         return self.services.queue.lease(record, self.store.uri)
 
     def _act(self, record: Record, action: Action) -> None:
@@ -197,7 +203,7 @@ class Run:
             case "order_cancel":
                 self.store.swap(record, self._ordered(record, action.why, action.verdict or Verdict.CANCELLED))
             case "release":
-                self.services.queue.release(record.job_key)
+                self.services.queue.free(record, self.store.uri)
             case _:
                 self._end_attempt(record, action)
 
@@ -272,7 +278,8 @@ class Run:
         assert job is not None
         what = f"cancels {job.name}"
         told = any(line.what == what for line in record.story)
-        if not told and self.store.swap(record, record.told(self.services.now(), self.actor, what, action.why)) is None:
+        cancels = record.told(self.services.now(), self.actor, what, action.why, attempts=_late(record, job))
+        if not told and self.store.swap(record, cancels) is None:
             return
         self.say(f"cancelling {job.name}: {action.why}")
         with contextlib.suppress(RequestRefused, NotFoundError):  # it has ended, or was deleted, in the meantime
@@ -285,7 +292,10 @@ class Run:
         closed = {} if action.verdict in RESUMABLE else {"verdict": Verdict.FAILED, "message": action.why}
         ended = record.told(now, self.actor, what, action.why, attempts=_ended(record, action, now), **closed)
         if self.store.swap(record, ended) is not None:
-            self.services.queue.release(record.job_key)
+            if closed:
+                self.services.queue.release(record.job_key)
+            else:
+                self.services.queue.free(ended, self.store.uri, back_off_until(ended))
             self.say(f"attempt {action.attempt} ended ({action.verdict}): {action.why}")
 
     def _finish(self, record: Record, action: Action) -> bool:
@@ -336,6 +346,14 @@ def _tells_the_end(record: Record, listed: Jobs) -> bool:
 
 def _ended(record: Record, action: Action, now: datetime) -> tuple[Attempt, ...]:
     return record.with_attempt(verdict=action.verdict, message=action.why, exit_code=action.exit_code, ended_at=now)
+
+
+def _late(record: Record, job: Job) -> tuple[Attempt, ...]:
+    """The attempts, with a note that the current one was cancelled since it had not left in time, if that is why."""
+    attempt = record.attempt
+    if record.cancel is not None or attempt is None or attempt.leave is None or attempt.job_name != job.name:
+        return record.attempts
+    return record.with_attempt(leave=attempt.leave.model_copy(update={"cancelled": True}))
 
 
 def _counts(accelerators: dict[str, int]) -> str:

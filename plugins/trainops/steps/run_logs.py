@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -82,8 +83,16 @@ class LogFollower:
         return [text for line in lines for text in shown(line)][-count:]
 
 
-def progress_line(storage: Storage, folder: str) -> str | None:
-    """One line on how far the training is, from its metrics; None before the first step."""
+@dataclass(frozen=True)
+class Progress:
+    """How far a training is: a line that tells, and the seconds that are left by its own report."""
+
+    line: str
+    remaining_seconds: float | None
+
+
+def read_progress(storage: Storage, folder: str) -> Progress | None:
+    """How far the training is, from its metrics; None before the first step."""
     tail = storage.read_tail(f"{folder}/metrics.jsonl", TAIL_BYTES)
     lines = tail.decode(errors="replace").splitlines() if tail is not None else []
     for line in reversed(lines):
@@ -93,7 +102,7 @@ def progress_line(storage: Storage, folder: str) -> str | None:
             continue  # the trainer was killed while it wrote, or the tail begins in it; another line is whole
         told = _told(point) if isinstance(point, dict) else None
         if told is not None:
-            return told
+            return Progress(told, _remaining(point))
     return None
 
 
@@ -128,13 +137,18 @@ def _told(point: dict[str, Any]) -> str | None:
     if step is None or steps is None or loss is None:
         return None
     parts = [f"step {step:.0f}/{steps:.0f}", f"loss {loss:.3f}"]
-    rate, remaining = _number(point.get("tokens_per_second")), _number(point.get("remaining_seconds"))
+    rate, remaining = _number(point.get("tokens_per_second")), _remaining(point)
     if rate:
         parts.append(f"{rate:,.0f} tokens/s")
-    if remaining is not None and math.isfinite(remaining):
+    if remaining is not None:
         minutes, seconds = divmod(int(remaining), 60)
         parts.append(f"about {minutes}:{seconds:02d} left")
     return ", ".join(parts)
+
+
+def _remaining(point: dict[str, Any]) -> float | None:
+    remaining = _number(point.get("remaining_seconds"))
+    return remaining if remaining is not None and math.isfinite(remaining) and remaining >= 0 else None
 
 
 def _number(value: object) -> float | None:

@@ -11,7 +11,7 @@ from trainops.gcp.logs import Logs
 from trainops.gcp.storage import Storage
 from trainops.gcp.vertex import Vertex
 from trainops.settings import Settings
-from trainops.steps.queue import GpuQueue
+from trainops.steps.gpu_queue import GpuQueue
 
 
 class Services:

@@ -44,6 +44,10 @@ class JobRequest:
     """Labels of the user, beside those of the TrainingInput; one with a name of ours is kept as `user-NAME`."""
     priority: int = 50
     """Priority class in the GPU queue: larger goes first."""
+    estimate_hours: float | None = None
+    """Hours that it probably runs; None: nobody knows."""
+    preemptible: bool | None = None
+    """Whether the job saves its state and leaves when its control folder says so; None: a job with a plan does."""
     max_waiting_hours: float | None = None
     """Hours in the queue, before the first job, after which the generation gives up."""
     max_running_hours: float | None = None
@@ -126,6 +130,8 @@ def open_generation(
         accelerators=translation.accelerators,
         provisioning=_PROVISIONING.get(strategy, "standard"),
         priority=request.priority,
+        estimate_seconds=None if request.estimate_hours is None else request.estimate_hours * 3600,
+        preemptible=request.plan is not None if request.preemptible is None else request.preemptible,
         limits=_limits(request, now, now),
     )
     return record.told(now, actor, f"generation {generation} begins", f"try {current.try_number}")

@@ -17,14 +17,18 @@ from trainops.gcp.vertex import Jobs
 from trainops.jobspec.hidden import secret_values
 from trainops.policy.lifecycle import Job
 from trainops.policy.record import Record
+from trainops.steps.preemption import follow_leaving
 from trainops.steps.run import Run, Say
-from trainops.steps.run_logs import LogFollower, progress_line, unreadable
+from trainops.steps.run_logs import LogFollower, read_progress, unreadable
 from trainops.steps.services import Services
 
 Until = Literal["submitted", "ended"]
 
 REPEAT_SECONDS = 60.0
 """An unchanged reason to wait is told again after so long."""
+
+PLACE_SECONDS = 600.0
+"""An unchanged place in the GPU queue is told again after so long, with what is new of its figures."""
 
 KEEP_SECONDS = 60.0
 """The position in the log is stored at most so often: a write for every line would cost more than the list and the logs
@@ -46,18 +50,22 @@ class Look:
 
     :param job: the job that is followed, bound in the record; None before it exists and after it ended.
     :param job_label: value of the label that all jobs of the job key carry.
+    :param job_key: the unit of record, queue request and lease.
     :param folder: of the generation, where the trainer leaves its metrics.
     :param ended: the generation has ended, and its record says how.
     :param wake_by: when the look must be repeated even if nothing changes: a deadline.
+    :param queued: it waits in the GPU queue, and for nothing else.
     """
 
     done: bool
     why: str
     job: Job | None = None
     job_label: str = ""
+    job_key: str = ""
     folder: str = ""
     ended: bool = False
     wake_by: datetime | None = None
+    queued: bool = False
 
 
 class Watch:
@@ -179,6 +187,34 @@ class Watch:
             for value in secret_values(record.spec):
                 self._hide(value)
 
+    def tell_place(self, reason: str) -> None:
+        """Tell its place in the queue: a new one at most once a minute, the same one now and then."""
+        place = reason.split(";", 1)[0]
+        before, at = self._told.get("place", ("", float("-inf")))
+        passed = time.monotonic() - at
+        if passed >= (REPEAT_SECONDS if place != before else PLACE_SECONDS):
+            self._told["place"] = (place, time.monotonic())
+            self.say(reason)
+
+    def still_queued(self, reason: str) -> bool:
+        """Say that its owner still waits, and why; False when it is time for a whole look.
+
+        Costs two reads of storage and a write: a thousand whole looks would each list the jobs of one run.
+
+        :raises ServiceError: as `not_seen`.
+        """
+        try:
+            record = self.run.store.load()
+            if not _is_queued(record):
+                return False
+            self.services.queue.report(record, self.run.store.uri, None)
+        except (TransientError, CapacityError) as error:
+            self.not_seen(error)
+            return True
+        self.seen()
+        self.tell_place(reason)
+        return True
+
     def tell_state(self, job: Job) -> None:
         """Tell the state of the job that somebody else saw, when it is new."""
         text = f"{job.name} is {job.state.removeprefix('JOB_STATE_').lower()}"
@@ -228,12 +264,16 @@ class Watch:
         :raises ServiceError: as `not_seen`.
         """
         try:
-            progress = progress_line(self.services.storage, folder)
+            progress = read_progress(self.services.storage, folder)
+            record = self.run.store.known()
+            if record.accelerators:
+                remaining = None if progress is None else progress.remaining_seconds
+                self.services.queue.report(record, self.run.store.uri, remaining)
         except (TransientError, CapacityError) as error:
             self.not_seen(error)
             return
         if progress is not None:
-            self._tell("progress", progress)
+            self._tell("progress", progress.line)
 
     def _look(self, listed: Jobs) -> Look:
         action = self.run.advance(listed)
@@ -243,11 +283,21 @@ class Watch:
             self._follow(record)
         if action.what == "finish":
             return Look(done=True, why=action.why, ended=record.verdict is not None)
-        self._tell("why", action.why)
         attempt = record.attempt
         submitted = attempt is not None and attempt.job_name is not None and attempt.verdict is None
+        if _is_queued(record):
+            self.tell_place(action.why)
+            self._help_those_who_leave()
+            return replace(_following(record, None, action.why), queued=True, wake_by=_waits_until(record))
+        self._tell("why", action.why)
         look = _following(record, self.run.observed if submitted else None, action.why)
         return replace(look, done=self.until == "submitted" and submitted)
+
+    def _help_those_who_leave(self) -> None:
+        """Follow jobs that were asked to leave: where no triggerer does it, those who wait do."""
+        tick = self.services.queue.last
+        if tick is not None:
+            follow_leaving(self.services, tick.ledger, actor=self.run.actor, say=self.say)
 
     def _follow(self, record: Record) -> None:
         attempt = record.attempt
@@ -273,6 +323,24 @@ def _following(record: Record, job: Job | None, why: str) -> Look:
         why=why,
         job=job,
         job_label=naming.label_value(record.job_key),
+        job_key=record.job_key,
         folder=record.folder,
-        wake_by=record.limits.finish_by,
+        wake_by=min((moment for moment in (record.limits.finish_by, _leave_by(record)) if moment), default=None),
     )
+
+
+def _is_queued(record: Record) -> bool:
+    """True of a generation that waits for GPUs: it has no attempt that lives, nor an end or an order to end."""
+    attempt = record.attempt
+    open_one = record.verdict is None and record.cancel is None
+    return open_one and bool(record.accelerators) and (attempt is None or attempt.verdict is not None)
+
+
+def _waits_until(record: Record) -> datetime | None:
+    limits = record.limits
+    return min((moment for moment in (limits.submit_by, limits.finish_by) if moment is not None), default=None)
+
+
+def _leave_by(record: Record) -> datetime | None:
+    leave = None if record.attempt is None else record.attempt.leave
+    return None if leave is None or leave.cancelled else leave.leave_by

@@ -33,6 +33,9 @@ RESTING_SECONDS = 900.0
 PROGRESS_SECONDS = 60.0
 """How often the trainer's metrics are read while its job runs."""
 
+QUEUED_SECONDS = 60.0
+"""How often a run that waits for GPUs says in the queue that it still does."""
+
 URGENT_SECONDS = 1.0
 """Time to the first look after a cancel that is to be confirmed; doubled for each of the next ones."""
 
@@ -172,6 +175,9 @@ class RunTrigger(BaseTrigger):
         """
         from trainops.triggers.board import Follower, board_of
 
+        if look.queued:
+            await self._until_admitted(watch, look)
+            return []
         if look.job is None or not look.job.live or look.job.state == "JOB_STATE_CANCELLING":
             await asyncio.sleep(self._pause(cancelling=look.job is not None and look.job.live))
             return []
@@ -188,6 +194,20 @@ class RunTrigger(BaseTrigger):
                     await in_background(watch.tell_progress, look.folder)
                     self._tell_lines()
             return follower.listed
+
+    async def _until_admitted(self, watch: Watch, look: Look) -> None:
+        """Wait in the GPU queue until there are GPUs, or another whole look is due."""
+        from trainops.triggers.queue_board import queue_board_of
+
+        until = time.monotonic() + _patience(look)
+        async with queue_board_of(watch.services, self.poll_seconds).waiting(look.job_key) as waiter:
+            await asyncio.sleep(
+                URGENT_SECONDS
+            )  # a look that found nothing to do must not follow the one before at once
+            while not await waiter.admitted(min(QUEUED_SECONDS, max(0.0, until - time.monotonic()))):
+                if time.monotonic() >= until or not await in_background(watch.still_queued, waiter.reason or look.why):
+                    return
+                self._tell_lines()
 
     def _pause(self, *, cancelling: bool) -> float:
         """Seconds between two looks of a run that the board does not help; a thousand may be cancelled at once."""

@@ -9,7 +9,7 @@ import pytest
 
 from trainops.gcp.storage import Storage
 from trainops.settings import Settings
-from trainops.steps.run_logs import progress_line
+from trainops.steps.run_logs import read_progress
 
 GOOD = {"step": 3, "steps": 10, "loss": 2.5, "tokens_per_second": 1234.5, "remaining_seconds": 61}
 TOLD = "step 3/10, loss 2.500, 1,234 tokens/s, about 1:01 left"
@@ -18,7 +18,8 @@ TOLD = "step 3/10, loss 2.500, 1,234 tokens/s, about 1:01 left"
 def told(storage: Storage, settings: Settings, *lines: str) -> str | None:
     folder = f"{settings.work}/runs/exp/r/g1"
     storage.write_bytes(f"{folder}/metrics.jsonl", "\n".join(lines).encode(), generation=None)
-    return progress_line(storage, folder)
+    progress = read_progress(storage, folder)
+    return None if progress is None else progress.line
 
 
 @pytest.mark.parametrize(

@@ -25,23 +25,29 @@ TALKING = "import time; [(print('line', n, flush=True), time.sleep(0.4)) for n i
 class Waiters:
     """Runs of one environment, each followed by a trigger, as a triggerer does."""
 
-    def __init__(self, settings: Settings, configs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(
+        self, settings: Settings, configs: Path, monkeypatch: pytest.MonkeyPatch, pools: str = "pools: []\n"
+    ) -> None:
         monkeypatch.setenv("TRAINOPS_CONFIGS", str(configs))
         monkeypatch.setenv("TRAINOPS_ENVIRONMENT", "test")
-        (configs / "gpu_pools.yaml").write_text("pools: []\n")
+        (configs / "gpu_pools.yaml").write_text(pools)
         (configs / "environments").mkdir()
         values = settings.model_dump(by_alias=True, mode="json", exclude_none=True, exclude={"name"})
         (configs / "environments" / "test.yaml").write_text(yaml.safe_dump(values))
         self.settings = settings
         self.services = Services(settings)
 
-    def submit(self, name: str, code: str = TALKING) -> str:
-        """Begin a run, submit its job, and return its record's URI."""
-        config = {"imageUri": "example/image", "containerCommand": ["python", "-c"], "containerArgs": [code]}
+    def submit(self, name: str, code: str = TALKING, *, gpus: int = 0, **request_fields: Any) -> str:
+        """Begin a run, submit its job if it has its GPUs, and return its record's URI."""
+        config: dict[str, Any] = {
+            "imageUri": "example/image", "containerCommand": ["python", "-c"], "containerArgs": [code],
+        }  # fmt: skip
+        if gpus:
+            config["acceleratorConfig"] = {"type": "NVIDIA_TESLA_T4", "count": gpus}
         body = {"scaleTier": "CUSTOM", "masterType": "n1-standard-8", "region": "us-central1", "masterConfig": config}
         request = JobRequest(
             job_key=f"{name}-submit", run_key=name, experiment="exp", task="submit", display_name=name,
-            training_input=body,
+            training_input=body, **request_fields,
         )  # fmt: skip
         uri = f"{self.settings.work}/runs/exp/{name}/submit.json"
         tried = TaskTry(dag_id="d", run_id=name, task_id="submit", try_number=1)
@@ -57,9 +63,9 @@ class Waiters:
         """The record of a run."""
         return RecordStore(self.services.storage, f"{self.settings.work}/runs/exp/{name}/submit.json").load()
 
-    def journal(self) -> list[dict[str, Any]]:
-        """What the stand-in was asked so far."""
-        url = f"{self.settings.vertex_endpoint('us-central1')}/journal?event=call"
+    def journal(self, event: str = "call") -> list[dict[str, Any]]:
+        """What the stand-in was asked so far, or noted of another kind."""
+        url = f"{self.settings.vertex_endpoint('us-central1')}/journal?event={event}"
         entries: list[dict[str, Any]] = httpx.get(url).json()["entries"]
         return entries
 

@@ -41,9 +41,12 @@ WHICH = st.integers(0, 2)
 class Lifecycle(RuleBasedStateMachine):
     """What may happen to a job key."""
 
-    @initialize(gpus=st.sampled_from([0, 2]), lag=st.sampled_from([0, 5, 20]), deadlines=st.booleans())
-    def a_task_starts(self, gpus: int, lag: int, deadlines: bool) -> None:
-        self.world = World(gpus, timedelta(seconds=lag), deadlines)
+    @initialize(
+        gpus=st.sampled_from([0, 2]), lag=st.sampled_from([0, 5, 20]), deadlines=st.booleans(),
+        preemptible=st.booleans(),
+    )  # fmt: skip
+    def a_task_starts(self, gpus: int, lag: int, deadlines: bool, preemptible: bool) -> None:
+        self.world = World(gpus, timedelta(seconds=lag), deadlines, preemptible)
         self.judge = Judge(self.world)
         self.actors: list[Actor] = []
         self._start(self.world.task())
@@ -74,6 +77,11 @@ class Lifecycle(RuleBasedStateMachine):
     @rule()
     def somebody_looks(self) -> None:
         self._start(self.world.look())
+
+    @precondition(lambda self: self._room() and self.world.record is not None)
+    @rule()
+    def somebody_follows_those_who_leave(self) -> None:
+        self._start(self.world.follow())
 
     @precondition(lambda self: self._room() and all(actor.name != "task" for actor in self.actors))
     @rule()
@@ -143,10 +151,10 @@ class Lifecycle(RuleBasedStateMachine):
         self.world.cloud.arrive()
 
     @precondition(lambda self: self.world.record is not None)
-    @rule(takes=st.booleans())
-    def another_run_takes_or_gives_back_gpus(self, takes: bool) -> None:
+    @rule(takes=st.booleans(), urgent=st.booleans())
+    def another_run_takes_or_gives_back_gpus(self, takes: bool, urgent: bool) -> None:
         if takes:
-            self.world.other_takes_gpus()
+            self.world.other_takes_gpus(urgent=urgent)
         else:
             self.world.other_gives_back()
 

@@ -56,7 +56,8 @@ class Judge:
         if before is not None and after.generation == before.generation:
             self.require(after.story[: len(before.story)] == before.story, "the story lost a line")
         elif before is not None:
-            self.require(after.earlier[-1]["story"] == before.to_json()["story"], "the story of a generation was lost")
+            kept = after.earlier[-1]["story"] if after.earlier else None
+            self.require(kept == before.to_json()["story"], "the story of a generation was lost")
         self.before = after
 
     def _check_adopted(self, record: Record, attempt: Attempt) -> None:

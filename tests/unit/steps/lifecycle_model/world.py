@@ -16,7 +16,8 @@ from trainops.policy.lifecycle import Action
 from trainops.policy.record import Record, TaskTry
 from trainops.settings import Settings
 from trainops.steps.end import end_job_key
-from trainops.steps.queue import GpuQueue
+from trainops.steps.gpu_queue import GpuQueue
+from trainops.steps.preemption import follow_leaving
 from trainops.steps.record_store import RecordStore
 from trainops.steps.run import Run
 from trainops.steps.services import Services
@@ -59,14 +60,16 @@ class World:
 
     :param gpus: what the job asks for; the pool has 2.
     :param lag: how long Vertex's lists take.
+    :param preemptible: whether the job saves its state when asked.
     """
 
-    def __init__(self, gpus: int, lag: timedelta, deadlines: bool) -> None:
+    def __init__(self, gpus: int, lag: timedelta, deadlines: bool, preemptible: bool = False) -> None:
         self.now = datetime(2026, 11, 30, 12, tzinfo=UTC)
         self.objects = Objects(lambda: self.now)
         self.cloud = Cloud(lambda: self.now, lag)
         self.deadlines = deadlines
-        self.request = job_request(gpus, deadlines=deadlines)
+        self.preemptible = preemptible
+        self.request = job_request(gpus, deadlines=deadlines, preemptible=preemptible)
         self.current = TaskTry(dag_id="train_exp", run_id="r", task_id="submit_training", max_tries=2)
         self._parsed: tuple[int, Record | None] = (0, None)
         self.calm = ModelServices(self, None)
@@ -92,7 +95,7 @@ class World:
         :param gpus: what its code asks for now; None for what it asked before.
         """
         if gpus is not None:
-            self.request = job_request(gpus, deadlines=self.deadlines)
+            self.request = job_request(gpus, deadlines=self.deadlines, preemptible=self.preemptible)
         now = self.current
         more = {"max_tries": now.max_tries + 1, "clear_number": now.clear_number + 1} if cleared else {}
         self.current = now.model_copy(update={"try_number": now.try_number + 1, **more})
@@ -157,15 +160,26 @@ class World:
 
         return Actor("end_run", work)
 
+    def follow(self) -> Actor:
+        """Somebody whose run waits for GPUs follows the jobs that were asked to leave."""
+
+        def work(actor: Actor) -> list[str]:
+            services = ModelServices(self, actor)
+            ledger = services.queue.tick().ledger
+            return follow_leaving(services, ledger, actor="another run", say=_silent)
+
+        return Actor("follower", work)
+
     def preempted(self, job: ModelJob) -> None:
         """A job's trainer saves, leaves its marker where it was told to look for orders, and ends well."""
         job.preempted = True
         self.objects.write(f"{job.control}/preempted", b"{}", None)
         self.cloud.end(job, "SUCCEEDED")
 
-    def other_takes_gpus(self) -> None:
+    def other_takes_gpus(self, *, urgent: bool = False) -> None:
         """Another job key asks for GPUs, and binds them when it gets them."""
-        other = self.existing_record.model_copy(update={"job_key": OTHER_KEY, "accelerators": OTHER_ASKS})
+        asks = {"job_key": OTHER_KEY, "accelerators": OTHER_ASKS, "attempts": (), "preemptible": False}
+        other = self.existing_record.model_copy(update={**asks, "priority": 100 if urgent else 50})
         if self.existing_record.accelerators:
             self.calm.queue.enqueue(other, "gs://my-bucket/other.json")
             if self.calm.queue.lease(other, "gs://my-bucket/other.json").state == "reserved":
@@ -196,7 +210,7 @@ def _pause(actor: Actor) -> None:
     met(actor, "pause", lambda: None)
 
 
-def job_request(gpus: int, *, deadlines: bool, priority: int = 50) -> JobRequest:
+def job_request(gpus: int, *, deadlines: bool, priority: int = 50, preemptible: bool | None = None) -> JobRequest:
     """What the task asks for: one machine with so many GPUs."""
     master: dict[str, Any] = {"imageUri": "example/image"}
     if gpus:
@@ -206,6 +220,6 @@ def job_request(gpus: int, *, deadlines: bool, priority: int = 50) -> JobRequest
         training_input={
             "scaleTier": "CUSTOM", "masterType": "n1-standard-8", "region": "us-central1", "masterConfig": master,
         },
-        priority=priority, max_waiting_hours=WAITING_HOURS if deadlines else None,
+        priority=priority, preemptible=preemptible, max_waiting_hours=WAITING_HOURS if deadlines else None,
         max_running_hours=RUNNING_HOURS if deadlines else None,
     )  # fmt: skip

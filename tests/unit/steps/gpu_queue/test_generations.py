@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import pytest
 from tests.unit.steps.lifecycle_model.actor import Fate
@@ -10,7 +10,8 @@ from tests.unit.steps.lifecycle_model.world import JOB_KEY, OTHER_KEY, SETTINGS,
 
 from trainops import naming
 from trainops.errors import ConfigError
-from trainops.steps.queue import GpuQueue, LeaseEntry, QueueRequest
+from trainops.steps.gpu_queue import GpuQueue, LeaseEntry, QueueRequest
+from trainops.steps.gpu_queue.requests import FoundRequest
 
 POOL = "NVIDIA_TESLA_T4/us-central1/standard"
 LEDGER = f"write {naming.ledger_uri(SETTINGS.work)}"
@@ -135,8 +136,8 @@ def test_a_changed_priority_counts_from_the_clear_on_and_keeps_the_age() -> None
 class Overtaken(GpuQueue):
     """A queue in whose look at the requests one of them is released by somebody else."""
 
-    def _requests(self) -> tuple[list[QueueRequest], datetime]:
-        found = super()._requests()
+    def _found_requests(self) -> list[FoundRequest]:
+        found = super()._found_requests()
         GpuQueue(self.storage, self.work, self.pools).release(JOB_KEY)
         return found
 
@@ -145,6 +146,6 @@ def test_a_request_that_is_released_while_it_is_admitted_leaves_no_reservation()
     world = waiting(1)
     world.other_gives_back()
     calm = world.calm.queue
-    ledger = Overtaken(calm.storage, calm.work, calm.pools).tick()
+    ledger = Overtaken(calm.storage, calm.work, calm.pools).tick().ledger
     assert JOB_KEY not in ledger.leases
     assert lease(world) is None

@@ -1,0 +1,129 @@
+"""What people ask of the queue: one object per job key or pool, with who and when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from trainops import naming
+from trainops.errors import IntegrityError, WriteConflict
+from trainops.gcp.storage import Storage
+from trainops.steps.gpu_queue.parsing import parse
+
+RACES = 10
+
+Orders = TypeVar("Orders", "JobOrders", "PoolOrders")
+
+
+class Order(BaseModel):
+    """One thing that somebody asked."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    by: str = Field(description="Who.")
+    at: datetime = Field(description="When, by the clock of whoever asked.")
+    why: str = Field(default="", description="Why, in their words.")
+
+    def __str__(self) -> str:
+        return f"{self.by}, {self.at:%Y-%m-%d %H:%M} UTC" + (f": {self.why}" if self.why else "")
+
+
+class PriorityOrder(Order):
+    """Another priority class."""
+
+    priority: int = Field(ge=0, le=100, description="The class that counts instead of the request's.")
+
+
+class JobOrders(BaseModel):
+    """What stands ordered for a job key; the object of the next order of a kind takes its place."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    priority: PriorityOrder | None = Field(default=None, description="Counts instead of the request's priority.")
+    hold: Order | None = Field(default=None, description="Keeps it from starting until it is released.")
+    preempt: Order | None = Field(default=None, description="Makes room, once; taken away when it was asked to.")
+    history: tuple[str, ...] = Field(default=(), description="Orders that were replaced or taken back, oldest first.")
+
+
+class PoolOrders(BaseModel):
+    """What stands ordered for a pool."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    drain: Order | None = Field(default=None, description="Nobody is admitted there; who runs there stays.")
+    history: tuple[str, ...] = Field(default=(), description="Orders that were taken back, oldest first.")
+
+
+class OrderStore:
+    """Reads all orders, and changes one with a generation match."""
+
+    def __init__(self, storage: Storage, work: str) -> None:
+        self._storage = storage
+        self._work = work
+        self._known: dict[str, tuple[int, JobOrders | PoolOrders]] = {}
+        self.unread: list[str] = []
+        """What stood among the orders at the last look and is none; it is left alone."""
+
+    def all(self) -> tuple[dict[str, JobOrders], dict[str, PoolOrders]]:
+        """The orders by job key, and those by pool."""
+        self._look()
+        jobs, pools = naming.job_orders_folder(self._work), naming.pool_orders_folder(self._work)
+        known = {uri.removesuffix(".json"): orders for uri, (_, orders) in self._known.items()}
+        return (
+            {uri.removeprefix(jobs): item for uri, item in known.items() if isinstance(item, JobOrders)},
+            {uri.removeprefix(pools): item for uri, item in known.items() if isinstance(item, PoolOrders)},
+        )
+
+    def change_job(self, job_key: str, change: Callable[[JobOrders], JobOrders]) -> JobOrders:
+        """Change what stands ordered for a job key.
+
+        :raises WriteConflict: after many lost races.
+        """
+        return self._change(JobOrders, naming.job_order_uri(self._work, job_key), change)
+
+    def change_pool(self, pool: str, change: Callable[[PoolOrders], PoolOrders]) -> PoolOrders:
+        """Change what stands ordered for a pool.
+
+        :raises WriteConflict: after many lost races.
+        """
+        return self._change(PoolOrders, naming.pool_order_uri(self._work, pool), change)
+
+    def forget(self, job_key: str) -> None:
+        """Remove the orders of a job key that has ended; its record tells of them."""
+        self._storage.delete(naming.job_order_uri(self._work, job_key))
+
+    def _change(self, kind: type[Orders], uri: str, change: Callable[[Orders], Orders]) -> Orders:
+        for _ in range(RACES):
+            found = self._storage.read_json(uri)
+            before = kind() if found is None else parse(kind, uri, found.value)
+            after = change(before)
+            if after == before:
+                return after
+            try:
+                generation = 0 if found is None else found.generation
+                self._storage.write_json(uri, after.model_dump(mode="json"), generation=generation)
+            except WriteConflict:
+                continue
+            return after
+        raise WriteConflict(f"{uri}: lost {RACES} races in a row", status=412)
+
+    def _look(self) -> None:
+        known: dict[str, tuple[int, JobOrders | PoolOrders]] = {}
+        unread: list[str] = []
+        pools = naming.pool_orders_folder(self._work)
+        for info in self._storage.list(naming.orders_folder(self._work)):
+            before = self._known.get(info.uri)
+            if before is not None and before[0] == info.generation:
+                known[info.uri] = before
+                continue
+            found = self._storage.read_json(info.uri)
+            kind = PoolOrders if info.uri.startswith(pools) else JobOrders
+            try:
+                if found is not None:
+                    known[info.uri] = (found.generation, parse(kind, info.uri, found.value))
+            except IntegrityError as error:
+                unread.append(str(error))
+        self._known, self.unread = known, unread

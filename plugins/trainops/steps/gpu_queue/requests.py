@@ -1,0 +1,101 @@
+"""Queue requests: one object per job key, written by whoever owns it, read by everybody who plans."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from trainops.errors import IntegrityError
+from trainops.gcp.storage import ObjectInfo, Storage
+from trainops.policy.record import Record, Verdict
+from trainops.steps.gpu_queue.parsing import parse
+
+
+class QueueRequest(BaseModel):
+    """What a job key asks for, and how far it is."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+    kind: Literal["trainops.request"] = Field(default="trainops.request", description="Tells it from others.")
+    job_key: str = Field(description="Who asks.")
+    gpus: dict[str, int] = Field(description="GPUs by pool.")
+    priority: int = Field(default=0, description="Priority class.")
+    record: str = Field(description="URI of the job key's record.")
+    arrived: datetime | None = Field(default=None, description="Server time of the first write; kept when refreshed.")
+    estimate_seconds: float | None = Field(default=None, description="Seconds that the whole takes, as its owner says.")
+    ran_seconds: float = Field(default=0.0, description="Seconds that its jobs ran which have ended.")
+    remaining_seconds: float | None = Field(default=None, description="Seconds left by its own report, at the write.")
+    preemptions: int = Field(default=0, description="How often it made room.")
+    preemptible: bool = Field(default=False, description="Whether it can save its state when asked to leave.")
+    not_before: datetime | None = Field(default=None, description="It pauses until then, and is not admitted.")
+
+    def progress(self) -> tuple[float, int]:
+        """How far it is, by what changes from attempt to attempt."""
+        return self.ran_seconds, self.preemptions
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRequest:
+    """A request, and when its owner wrote it last, in the server's time."""
+
+    request: QueueRequest
+    updated: datetime
+
+
+class RequestStore:
+    """Reads all requests; what has not changed since is not read again."""
+
+    def __init__(self, storage: Storage, work: str) -> None:
+        self._storage = storage
+        self._folder = f"{work}/queue/requests/"
+        self._known: dict[str, tuple[int, QueueRequest]] = {}
+        self.unread: list[str] = []
+        """What stood among the requests at the last look and is none, one sentence each; it is left alone."""
+
+    def all(self) -> list[FoundRequest]:
+        """Every request that can be read.
+
+        An object that is no request stops nobody else's: its own owner is told when it looks, housekeeping in any case.
+        """
+        found: list[FoundRequest] = []
+        unread: list[str] = []
+        known: dict[str, tuple[int, QueueRequest]] = {}
+        for info in self._storage.list(self._folder):
+            try:
+                read = self._read(info)
+            except IntegrityError as error:
+                unread.append(str(error))
+                continue
+            if read is not None:
+                known[info.uri] = read
+                request = read[1].model_copy(update={"arrived": read[1].arrived or info.updated})
+                found.append(FoundRequest(request, info.updated))
+        self._known, self.unread = known, unread
+        return found
+
+    def _read(self, info: ObjectInfo) -> tuple[int, QueueRequest] | None:
+        known = self._known.get(info.uri)
+        if known is not None and known[0] == info.generation:
+            return known
+        document = self._storage.read_json(info.uri)
+        if document is None:
+            return None  # released since the list
+        return document.generation, parse(QueueRequest, info.uri, document.value)
+
+
+def request_of(record: Record, record_uri: str, gpus: dict[str, int]) -> QueueRequest:
+    """What a record's generation asks for."""
+    spans = [(item.bound_at, item.ended_at) for item in record.attempts]
+    return QueueRequest(
+        job_key=record.job_key,
+        gpus=gpus,
+        priority=record.priority,
+        record=record_uri,
+        estimate_seconds=record.estimate_seconds,
+        ran_seconds=sum((ended - bound).total_seconds() for bound, ended in spans if bound and ended),
+        preemptions=sum(item.verdict is Verdict.PREEMPTED for item in record.attempts),
+        preemptible=record.preemptible,
+    )
