@@ -20,8 +20,8 @@ ROOT = Path(__file__).resolve().parent.parent
 AIRFLOW, TRAINER = ".venv", ".venv-trainer"
 REPORT = "report.xml"
 NO_TESTS_COLLECTED = 5
-SIDE_BY_SIDE = ["--numprocesses=4", "--dist=worksteal"]
-"""Four processes, since half of the time of such a test is waiting, each with stand-ins of its own."""
+SIDE_BY_SIDE = ["--numprocesses=6", "--dist=worksteal"]
+"""Six processes, since more than half of the time of such a test is waiting, each with stand-ins of its own."""
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 """For torch beside others: its threads spin while they wait for one another, and take the cores from who has work."""
 TRAINER_TESTS, LIVE_TESTS = "tests/trainer", "tests/live"
