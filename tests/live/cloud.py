@@ -226,6 +226,7 @@ def _connect(root: Path, configs: Path) -> Cloud:
 def _localcloud(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = os.environ | {
         "PYTHONPATH": str(PROJECT / "include"),
+        "LOCALCLOUD_REREAD_SECONDS": "600",  # tests touch the DAG file that they want to be read
         "LOCALCLOUD_TRAINER_PYTHON": str(PROJECT / ".venv-trainer" / "bin" / "python"),
     }
     return subprocess.run(

@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo
 
 import httpx
 import pytest
+from tests.live.ways_in import ASKED
 
 if TYPE_CHECKING:
     from tests.live.cloud import Cloud
@@ -26,28 +27,6 @@ CHAIN = [
     "resolve_run", "stage_dataset", "package_trainer", "tokenize", "submit_training", "wait_for_training",
     "check_outputs", "decide_promotion", "promote_model", "end_run",
 ]  # fmt: skip
-ASKED = {"steps": 2, "data_date": "2026-11-28"}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def begun(cloud: Cloud) -> None:
-    """What several tests wait for begins at once, and goes on side by side: most of a run is waiting."""
-    soon = datetime.now(ZoneInfo("Europe/Berlin")) + timedelta(seconds=100)
-    cron = {"cron": f"{soon.minute} {soon.hour} * * *", "timezone": "Europe/Berlin", "start_date": "2026-10-01"}
-    calm = cloud.add_experiment("calm")
-    busy = cloud.add_experiment(
-        "busy", schedule=cron, training={"steps": 2, "batch_size": 4, "warmup_steps": 1}
-    )  # fmt: skip
-    (cloud.home.dags / "train.py").touch()
-    for dag in (busy, calm, "train_manual", "train_asked", "train_dated"):
-        cloud.wait_for_dag(dag)
-        cloud.api.unpause(dag)
-    cloud.trigger("train_manual", "with_conf", {"steps": 4, "data_date": "2026-11-28", "seed": 7})
-    cloud.trigger("train_asked", "asked_once", ASKED)
-    cloud.airflow(
-        "backfill", "create", "--dag-id", "train_dated", "--from-date", "2026-10-25", "--to-date", "2026-10-28",
-        "--max-active-runs", "3", "--dag-run-conf", '{"steps": 2}',
-    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -62,7 +41,7 @@ class Approval:
 
 
 @pytest.fixture(scope="module")
-def approval(cloud: Cloud, rest: httpx.Client, begun: None) -> Approval:
+def approval(cloud: Cloud, rest: httpx.Client) -> Approval:
     """A person was asked and said yes; then the same was trained again."""
     detail = "/api/v2/dags/train_asked/dagRuns/asked_once/taskInstances/approve/-1/hitlDetails"
     cloud.until(lambda: rest.get(detail).status_code == 200, 300, lambda: cloud.states("train_asked", "asked_once"))

@@ -9,7 +9,6 @@ import hashlib
 import importlib.util
 import json
 import os
-import socket
 import subprocess
 import sys
 import sysconfig
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import ports
 
 SOURCE = Path(__file__).parents[2] / "trainer" / "src"
 sys.path.insert(0, str(SOURCE))
@@ -195,8 +195,7 @@ def spawn_cluster(spawn: Spawn, free_port: int) -> Callable[..., list[subprocess
 
 @pytest.fixture
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
+    return ports.free_port()
 
 
 @pytest.fixture(scope="session")

@@ -290,7 +290,8 @@ def no_marker(_run: Run, _record: Record, job: Job) -> Job:
 FAULTS = [
     (RecordStore, "swap", no_intent),
     (RecordStore, "swap", any_record),
-    (RecordStore, "change", no_generation_match),
+    # Found after tens or thousands of histories; `test_run.py` has the one that matters.
+    pytest.param(RecordStore, "change", no_generation_match, marks=pytest.mark.full),
     (Run, "_jobs", no_list),
     (run_module, "next_action", unconfirmed),
     (Run, "_with_marker", no_marker),

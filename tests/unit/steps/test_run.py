@@ -57,6 +57,17 @@ def test_an_intent_for_a_generation_that_was_cleared_meanwhile_is_not_written_in
     assert world.existing_record.attempts[0].job_name == world.cloud.jobs[0].name
 
 
+def test_the_order_of_a_kill_is_not_written_over_what_was_done_since_the_record_was_read() -> None:
+    world = a_world()
+    submitted(world)
+    kill = world.kill(1)
+    kill.up_to(WRITES)
+    cleared(world)
+    kill.to_the_end()
+    assert world.existing_record.generation == 2
+    assert world.existing_record.cancel is None
+
+
 def test_the_end_of_an_attempt_is_not_written_into_the_generation_after_it() -> None:
     world = a_world()
     world.cloud.end(submitted(world), "stockout")
