@@ -65,7 +65,9 @@ def stage_dataset(run: Json) -> Json:
     hook = TrainopsHook()
     storage = hook.services().storage
     plan = read_plan(storage, run["plan_uri"])
-    staged = stage(storage, plan.dataset, plan.data_date, hook.settings.work, progress=_say)
+    staged = stage(
+        storage, plan.dataset, plan.data_date, hook.settings.work, documents=plan.tokenizer.documents, progress=_say
+    )
     tokens = naming.tokens_folder(hook.settings.work, staged.sha16, plan.tokenizer_sha16)
     return {
         "uri": staged.uri,
