@@ -189,7 +189,7 @@ def _make_root(root: Path) -> Path:
         shutil.copy(file, root / "dags" / file.name)
     (root / "plugins").symlink_to(PROJECT / "plugins")
     configs = root / "configs"
-    shutil.copytree(PROJECT / "include" / "configs", configs, ignore=shutil.ignore_patterns("stdlib_tiny.yaml"))
+    shutil.copytree(PROJECT / "include" / "configs", configs, ignore=shutil.ignore_patterns("stdlib_*.yaml"))
     local = configs / "environments" / "local.yaml"
     settings = yaml.safe_load(local.read_text())
     settings |= {"endpoints": str(root / ".localcloud" / "endpoints.json"), "poll_seconds": 1}

@@ -246,7 +246,8 @@ def test_check_says_which_of_all_experiments_is_broken(trainops: Run, configs: P
     done = trainops("check", "--output", "json")
     assert done.returncode == 2
     found = {row["name"]: row["ok"] for row in json.loads(done.stdout) if row["kind"] == "experiment"}
-    assert found == {"broken": False, "second": True, "stdlib_tiny": True}
+    assert found == {"broken": False, "second": True, "stdlib_tiny": True, "stdlib_docstrings": False}
+    assert "problem experiment stdlib_docstrings: nobody could look for stdlib-tiny@production" in done.stderr
     assert "ok      experiment second" in done.stderr
 
 

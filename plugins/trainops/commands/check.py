@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -68,15 +69,18 @@ def check(experiments: list[str], environment: str | None) -> Iterator[Finding]:
         experiment_file(name)
     settings: list[Settings] = []
     yield _tried("environment", environment_name(environment), lambda: settings.append(load_settings(environment)))
-    if settings:
-        yield from _services(settings[0])
+    answered = True
+    for finding in _services(settings[0]) if settings else ():
+        answered = answered and finding.ok
+        yield finding
     yield _tried("pools", "gpu_pools.yaml", _check_pools)
     yield from _ignored_files()
     for name in [] if experiments else config_names("datasets"):
         yield _tried("dataset", name, lambda name=name: load_dataset(name))  # type: ignore[misc]
     for name in experiments or experiment_names():
         if settings:
-            yield _tried("experiment", name, lambda name=name: _check_experiment(name, settings[0]))  # type: ignore[misc]
+            look = functools.partial(_check_experiment, name, settings[0], services_answer=answered)
+            yield _tried("experiment", name, look)
 
 
 def _tried(kind: str, name: str, action: Callable[[], object]) -> Finding:
@@ -126,8 +130,14 @@ def _check_pools() -> None:
         check_accelerator(pool.accelerator, source=pools.source, key=f"pools.{index}.accelerator")
 
 
-def _check_experiment(name: str, settings: Settings) -> None:
+def _check_experiment(name: str, settings: Settings, *, services_answer: bool) -> None:
+    from trainops.steps.base_model import origins, with_base_model
     from trainops.steps.preflight import preflight  # reads files and packages the trainer
 
     plan = resolve(name, {}, run_now(name), settings)
     preflight(plan, settings)
+    if services_answer:
+        with_base_model(plan, settings)
+    elif given := sorted(set(origins(plan).values())):
+        # Nothing is known to be wrong in the file.
+        raise TransientError(f"nobody could look for {', '.join(given)}: the services do not answer")

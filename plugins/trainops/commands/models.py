@@ -9,10 +9,11 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from trainops.config.origin import CHANNELS
 from trainops.errors import ConfigError
 from trainops.gcp.storage import Storage
 from trainops.settings import Settings, load_settings
-from trainops.steps.channels import CHANNELS, list_channels, read_channel
+from trainops.steps.channels import list_channels, read_channel
 from trainops.steps.model_versions import VersionManifest, list_versions
 from trainops.steps.promotion import rollback
 

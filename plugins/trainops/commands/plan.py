@@ -52,10 +52,12 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the job, its machines, its price and the notes of the translation on stdout."""
+    from trainops.steps.base_model import with_base_model
     from trainops.steps.preflight import preflight  # reads files and packages the trainer
 
     settings = load_settings(args.env)
     plan = resolve(args.experiment, read_conf(args.conf), run_now(args.experiment), settings)
+    plan = with_base_model(plan, settings)
     preflight(plan, settings)
     translation = training_preview(plan, settings)
     cost = job_cost(translation.job, translation.region)
@@ -89,6 +91,7 @@ def described(plan: RunPlan, translation: Translation, cost: JobCost) -> dict[st
         "environment": plan.environment,
         "run_key": plan.run_key,
         "data_date": plan.data_date.isoformat(),
+        "base_model": plan.trainer.init_from,
         "region": translation.region,
         "gpus": dict(translation.accelerators),
         "machines": dict(translation.machines),
@@ -149,6 +152,7 @@ def _text(shown: Mapping[str, Any], price: list[str]) -> str:
     lines = [
         f"run key    {shown['run_key']}",
         f"data date  {shown['data_date']}",
+        *([f"base model {shown['base_model']}"] if shown["base_model"] else []),
         f"region     {shown['region']}",
         f"GPUs       {counts['gpus'] or 'none'}",
         f"machines   {counts['machines']}",

@@ -6,6 +6,7 @@ import string
 import sysconfig
 from datetime import date
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field, field_validator
 
@@ -33,6 +34,11 @@ class Dataset(Config):
         default_factory=lambda: ["**/*"], min_length=1, description="Globs of the files that count, from `path`."
     )
     exclude: list[str] = Field(default_factory=list, description="Globs of files that do not, though included.")
+    pairs_from: Literal["docstrings"] | None = Field(
+        None,
+        description="docstrings: the files are Python, and each function with a docstring gives a pair, its code as "
+        "the prompt and the docstring's first line as the response; null: the files hold text, or pairs, themselves.",
+    )
     min_documents: int = Field(1, ge=1, description="Fewest documents that a run may train on; fewer stop it.")
 
     @field_validator("path")

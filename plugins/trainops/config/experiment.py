@@ -15,13 +15,11 @@ from pydantic import Field, SerializerFunctionWrapHandler, field_validator, mode
 from trainops.config.cron import check_cron
 from trainops.config.machines import parse_input
 from trainops.config.model import Config, Day
+from trainops.config.origin import Origin
 from trainops.config.priority import Priority
 from trainops.naming import check_experiment_name
 from trainops.settings import config_file, config_names
 from trainops.validation import Refused, read_yaml, validated
-
-FOLDER = r"^gs://[a-z0-9][a-z0-9._-]*/[^/].*$"
-"""A folder in a bucket: jobs run on other machines, where a local path means nothing."""
 
 
 class Schedule(Config):
@@ -57,18 +55,27 @@ class Tokenizer(Config):
     documents: Literal["text", "pairs"] | None = Field(
         None, description="pairs: lines of JSON with prompt and response, of which the response is learnt; null: text."
     )
-    init_from: str | None = Field(
+    init_from: Origin | None = Field(
         None,
-        pattern=FOLDER,
-        description="Hugging Face folder whose tokenizer is taken, gs://bucket/folder; null: one is trained.",
+        description="Whose tokenizer is taken: a Hugging Face folder, gs://bucket/folder, or a promoted model, "
+        "MODEL@CHANNEL; null: that of training.init_from, and without one, it is trained.",
+        examples=["gs://my-bucket/models/first", "stdlib-tiny@production"],
     )
 
     @model_validator(mode="after")
     def _size_of_its_own(self) -> Tokenizer:
-        if self.init_from is not None and self.vocab_size != type(self).model_fields["vocab_size"].default:
-            problem = "the tokenizer of init_from has a size of its own"
-            raise Refused(problem, key="vocab_size", value=self.vocab_size, next_step="leave it out")
+        if self.init_from is not None:
+            self.refuse_size()
         return self
+
+    def refuse_size(self, key: str = "vocab_size") -> None:
+        """Refuse a size of the vocabulary where the tokenizer is a ready one.
+
+        :raises Refused: one was given.
+        """
+        if self.vocab_size != type(self).model_fields["vocab_size"].default:
+            problem = "the tokenizer of init_from has a size of its own"
+            raise Refused(problem, key=key, value=self.vocab_size, next_step="leave it out")
 
     @model_serializer(mode="wrap")
     def _without_nulls(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -128,10 +135,11 @@ class Training(Config):
     checkpoint_every: int = Field(100, ge=0, description="Steps between checkpoints; 0: only at the end.")
     log_every: int = Field(10, ge=1, description="Steps between lines of metrics.")
     sample_prompt: str = Field("def ", min_length=1, description="What the sample at the end continues.")
-    init_from: str | None = Field(
+    init_from: Origin | None = Field(
         None,
-        pattern=FOLDER,
-        description="Hugging Face folder of a model to go on from, gs://bucket/folder; null: random weights.",
+        description="Model to go on from: a Hugging Face folder, gs://bucket/folder, or a promoted model, "
+        "MODEL@CHANNEL; null: random weights.",
+        examples=["gs://my-bucket/models/first", "stdlib-tiny@production"],
     )
 
     @model_serializer(mode="wrap")
@@ -196,8 +204,11 @@ class Experiment(Config):
 
     @model_validator(mode="after")
     def _one_shape(self) -> Experiment:
+        if self.training.init_from is None:
+            return self
+        self.tokenizer.refuse_size("tokenizer.vocab_size")
         given = [name for name in Model.model_fields if name in self.model.model_fields_set - {"context"}]
-        if self.training.init_from is not None and given:
+        if given:
             raise Refused(
                 "the shape is that of the model in training.init_from",
                 key=f"model.{given[0]}",
@@ -221,7 +232,7 @@ def experiment_file(name: str) -> Path:
 
 
 def load_experiment(name: str) -> Experiment:
-    """Return the experiment `name`, its machines in REST spelling and the name of its model filled in.
+    """Return the experiment `name`: machines in REST spelling, the name of its model and its tokenizer filled in.
 
     :raises ConfigError: no such experiment, its name cannot stand in labels, or its file is wrong.
     """
@@ -235,6 +246,9 @@ def load_experiment(name: str) -> Experiment:
     }
     if not experiment.promotion.model:
         changes["promotion"] = experiment.promotion.model_copy(update={"model": name.replace("_", "-")})
+    if experiment.training.init_from is not None and experiment.tokenizer.init_from is None:
+        # No other tokenizer fits a model than its own.
+        changes["tokenizer"] = experiment.tokenizer.model_copy(update={"init_from": experiment.training.init_from})
     return experiment.model_copy(update=changes)
 
 

@@ -62,6 +62,11 @@ class RunPlan(Config):
     max_waiting_hours: float = Field(description="Hours in the queue after which the run gives up.")
     promotion: Promotion = Field(description="What the model must show, and where it goes.")
     conf: dict[str, Any] = Field(description="What the run changed of its experiment.")
+    promoted_models: dict[str, str] = Field(
+        default_factory=dict,
+        description="Promoted models that the run goes on from, as its experiment names them (MODEL@CHANNEL), and the "
+        "folder of the version that each was when the run was resolved.",
+    )
 
     @property
     def tokenizer_sha16(self) -> str:

@@ -30,6 +30,7 @@ def resolve_run(experiment: str) -> Json:
     from trainops.config.plan import RunMoment
     from trainops.config.resolve import resolve
     from trainops.hooks.trainops import TrainopsHook
+    from trainops.steps.base_model import with_base_model
     from trainops.steps.preflight import preflight
     from trainops.steps.run_folder import write_plan
 
@@ -40,9 +41,12 @@ def resolve_run(experiment: str) -> Json:
     )
     hook = TrainopsHook()
     plan = resolve(experiment, dag_run.conf, moment, hook.settings)
+    plan = with_base_model(plan, hook.settings, hook.credentials())
     preflight(plan, hook.settings, hook.credentials())
     uri = write_plan(hook.services().storage, hook.settings, plan)
     _say(f"run {plan.run_key}: data of {plan.data_date}, plan {uri}")
+    for name, folder in plan.promoted_models.items():
+        _say(f"goes on from {name}, which is {folder}")
     return {
         "run_key": plan.run_key,
         "experiment": plan.experiment,
@@ -65,7 +69,9 @@ def stage_dataset(run: Json) -> Json:
     hook = TrainopsHook()
     storage = hook.services().storage
     plan = read_plan(storage, run["plan_uri"])
-    staged = stage(storage, plan.dataset, plan.data_date, hook.settings.work, progress=_say)
+    staged = stage(
+        storage, plan.dataset, plan.data_date, hook.settings.work, documents=plan.tokenizer.documents, progress=_say
+    )
     tokens = naming.tokens_folder(hook.settings.work, staged.sha16, plan.tokenizer_sha16)
     return {
         "uri": staged.uri,

@@ -19,8 +19,6 @@ from trainops.gcp.storage import Storage
 from trainops.steps.model_versions import VersionManifest, folder_of
 from trainops.steps.stored_json import read_model
 
-CHANNELS = ("production", "candidate")
-
 How = Literal["promoted", "set by hand"]
 
 

@@ -1,4 +1,4 @@
-"""The files of a dataset and the documents in them."""
+"""The files of a dataset and the documents in them: texts, or pairs of a prompt and a response as lines of JSON."""
 
 from __future__ import annotations
 
@@ -9,20 +9,25 @@ import os
 import stat
 import tempfile
 import zlib
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, BinaryIO, NoReturn, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NoReturn, cast
 
 from trainops.config.dataset import Dataset
 from trainops.errors import ConfigError, NotFoundError
 from trainops.settings import configs_folder
+from trainops.steps.docstrings import docstring_pairs
 from trainops.steps.globs import covers, matches
+from trainops.steps.pairs import EXAMPLE, pair_line, read_pair
 
 if TYPE_CHECKING:
     from trainops.gcp.storage import Storage
+
+Form = Literal["text", "pairs", "docstrings"]
+"""What the files of a dataset hold: texts; pairs, one a line; or Python, whose functions make pairs."""
 
 _SIBLINGS_SHOWN = 200
 
@@ -77,19 +82,46 @@ def find_files(dataset: Dataset, data_date: date, storage: Storage | None = None
     return [file for file, _ in found]
 
 
+def form_of(dataset: Dataset, files: Iterable[SourceFile], documents: str | None) -> Form:
+    """Return what the files hold, for a run whose `tokenizer.documents` are these.
+
+    :raises ConfigError: they cannot hold that.
+    """
+    if dataset.pairs_from is not None and documents != "pairs":
+        raise ConfigError(
+            "the dataset makes pairs, and the experiment reads text",
+            source=config_source(dataset),
+            key="pairs_from",
+            value=dataset.pairs_from,
+            next_step="write `tokenizer: {documents: pairs}` in the experiment",
+        )
+    if dataset.pairs_from is not None or documents != "pairs":
+        return dataset.pairs_from or "text"
+    for file in files:
+        if not file.source.removesuffix(".gz").endswith(".jsonl"):
+            raise ConfigError(
+                "pairs are lines of files that end in .jsonl or .jsonl.gz",
+                source=config_source(dataset),
+                key="include",
+                value=file.source,
+                next_step=f"rename the file, or leave it out; a line is {EXAMPLE}",
+            )
+    return "pairs"
+
+
 def read_documents(
-    files: Iterable[SourceFile], counts: Counts, storage: Storage | None = None
+    files: Iterable[SourceFile], counts: Counts, storage: Storage | None = None, form: Form = "text"
 ) -> Iterator[SourceDocument]:
     """Yield the documents of the files in order, each text once; what is passed over is counted in `counts`.
 
     One document is in memory at a time, and eight bytes' worth of each one seen.
 
-    :raises ConfigError: a line of JSONL is not an object with a `text`, or a file cannot be read.
+    :raises ConfigError: a line of JSONL, or a file, does not hold what `form` says, or a file cannot be read.
     """
     for file in files:
         counts.files += 1
-        for source, raw in _raw_texts(file, storage):
-            document = _document(source, raw, counts)
+        for source, raw in _raw_texts(file, storage, form):
+            document = _document(source, raw, counts, form)
             if document is not None:
                 yield document
 
@@ -193,12 +225,12 @@ def config_source(dataset: Dataset) -> str:
     return str(configs_folder() / "datasets" / f"{dataset.name}.yaml")
 
 
-def _raw_texts(file: SourceFile, storage: Storage | None) -> Iterator[tuple[str, bytes]]:
+def _raw_texts(file: SourceFile, storage: Storage | None, form: Form) -> Iterator[tuple[str, bytes]]:
     plain = file.source.removesuffix(".gz")
     try:
         with _opened(file, storage) as stream:
             if plain.endswith(".jsonl"):
-                yield from _lines(file.source, stream)
+                yield from _lines(file.source, stream, read_pair if form == "pairs" else _text)
             else:
                 yield file.source, stream.read()
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
@@ -229,7 +261,7 @@ def _local_path(file: SourceFile, storage: Storage | None) -> Generator[Path]:
         yield path
 
 
-def _lines(source: str, stream: BinaryIO) -> Iterator[tuple[str, bytes]]:
+def _lines(source: str, stream: BinaryIO, read: Callable[[Any, str], str]) -> Iterator[tuple[str, bytes]]:
     for number, line in enumerate(stream, 1):
         if not line.strip():
             continue
@@ -241,23 +273,31 @@ def _lines(source: str, stream: BinaryIO) -> Iterator[tuple[str, bytes]]:
             continue
         except ValueError as error:
             raise ConfigError(f"a line is not JSON: {error}", source=where) from error
-        text = value.get("text") if isinstance(value, dict) else None
-        if not isinstance(text, str):
-            raise ConfigError(
-                "every line of JSONL is an object with the key `text`, a string",
-                source=where,
-                key="text",
-                value=text if isinstance(value, dict) else value,
-            )
-        yield where, text.encode("utf-8", "surrogatepass")
+        yield where, read(value, where).encode("utf-8", "surrogatepass")
 
 
-def _document(source: str, raw: bytes, counts: Counts) -> SourceDocument | None:
+def _text(value: Any, where: str) -> str:
+    text = value.get("text") if isinstance(value, dict) else None
+    if isinstance(text, str):
+        return text
+    pair = isinstance(value, dict) and {"prompt", "response"} <= set(value)
+    raise ConfigError(
+        "every line of JSONL is an object with the key `text`, a string",
+        source=where,
+        key="text",
+        value=text if isinstance(value, dict) else value,
+        next_step="for pairs, write `tokenizer: {documents: pairs}` in the experiment" if pair else "",
+    )
+
+
+def _document(source: str, raw: bytes, counts: Counts, form: Form) -> SourceDocument | None:
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:
         counts.bad_utf8 += 1
         return None
+    if form == "docstrings":
+        text = "\n".join(pair_line(*pair) for pair in docstring_pairs(text, source))
     if not text.strip():
         counts.empty += 1
         return None

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from trainops.config.plan import RunPlan
 from trainops.gcp.storage import Storage
 from trainops.jobspec.installation import installed_packages
 from trainops.policy.record import Record
@@ -27,6 +28,12 @@ class Lineage(BaseModel):
     packages: tuple[str, ...] = Field(
         default=(), description="URIs of the trainer's packages; the folder is the content hash."
     )
+    base_model: str | None = Field(
+        default=None, description="Folder of the model that training went on from; None: it began with random weights."
+    )
+    base_model_asked: str | None = Field(
+        default=None, description="What the experiment called it, MODEL@CHANNEL; None: it named the folder."
+    )
     image: str | None = Field(default=None, description="Container image that the trainer ran in.")
     job_key: str | None = Field(default=None, description="Job key of the training.")
     jobs: tuple[str, ...] = Field(
@@ -35,25 +42,29 @@ class Lineage(BaseModel):
     attempts: int = Field(default=0, description="Jobs that it took.")
 
 
-def trace_lineage(storage: Storage, run_folder: str, generation_folder: str) -> Lineage:
-    """Return the lineage of the training of one generation, out of the record of the job that read tokens."""
-    plan = f"{generation_folder}/plan.json"
+def trace_lineage(storage: Storage, run_folder: str, generation_folder: str, plan: RunPlan) -> Lineage:
+    """Return the lineage of one generation's training, out of its plan and the record of the job that read tokens."""
+    base, names = plan.trainer.init_from, {folder: name for name, folder in plan.promoted_models.items()}
+    lineage = Lineage(
+        plan=f"{generation_folder}/plan.json", base_model=base, base_model_asked=names.get(base) if base else None
+    )
     record = _training_record(storage, run_folder, generation_folder)
-    if record is None:
-        return Lineage(plan=plan)
+    return lineage if record is None else lineage.model_copy(update=_from_record(record))
+
+
+def _from_record(record: Record) -> dict[str, Any]:
     tokens = _argument(record, "--tokens")
     dataset, _, tokenizer = (tokens or "").rstrip("/").rpartition("/")[2].partition("-")
-    return Lineage(
-        plan=plan,
-        tokens=tokens,
-        dataset_sha16=dataset or None,
-        tokenizer_sha16=tokenizer or None,
-        packages=_packages(record),
-        image=_image(record),
-        job_key=record.job_key,
-        jobs=tuple(attempt.job_name for attempt in record.attempts if attempt.job_name),
-        attempts=len(record.attempts),
-    )
+    return {
+        "tokens": tokens,
+        "dataset_sha16": dataset or None,
+        "tokenizer_sha16": tokenizer or None,
+        "packages": _packages(record),
+        "image": _image(record),
+        "job_key": record.job_key,
+        "jobs": tuple(attempt.job_name for attempt in record.attempts if attempt.job_name),
+        "attempts": len(record.attempts),
+    }
 
 
 def _training_record(storage: Storage, run_folder: str, generation_folder: str) -> Record | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from trainops.config.plan import RunPlan
+from trainops.steps.lineage import Lineage
 from trainops.steps.outcome import Outcome
 
 
@@ -45,6 +46,7 @@ def model_card(plan: RunPlan, outcome: Outcome, version: str) -> str:
             "Run": outcome.run_key,
             "Generation": f"{outcome.generation}",
             "Plan": lineage.plan,
+            "Went on from": _base(lineage),
             "Trainer": ", ".join(lineage.packages) or "not recorded",
             "Image": lineage.image or "not recorded",
             "Jobs": ", ".join(lineage.jobs) or "not recorded",
@@ -53,6 +55,13 @@ def model_card(plan: RunPlan, outcome: Outcome, version: str) -> str:
         "## Sample\n\n" + _quoted(result.sample),
     ]
     return "\n\n".join(sections) + "\n"
+
+
+def _base(lineage: Lineage) -> str:
+    if lineage.base_model is None:
+        return "nothing: random weights"
+    asked = lineage.base_model_asked
+    return f"{lineage.base_model}, then {asked}" if asked else lineage.base_model
 
 
 def _table(rows: dict[str, str]) -> str:

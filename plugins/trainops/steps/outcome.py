@@ -98,7 +98,8 @@ def check_outputs(storage: Storage, plan: RunPlan, generation: int, settings: Se
     if problems or result is None or curve is None:
         raise OutputsMissing(f"{folder}: {'; '.join(problems)}")
     run_folder = naming.run_folder(work, plan.experiment, plan.run_key)
-    outcome = _outcome(plan, generation, objects, result, curve, trace_lineage(storage, run_folder, folder), storage)
+    lineage = trace_lineage(storage, run_folder, folder, plan)
+    outcome = _outcome(plan, generation, objects, result, curve, lineage, storage)
     settle(storage, outcome_uri(work, plan), outcome.to_json())
     return outcome
 

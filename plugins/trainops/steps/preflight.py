@@ -12,7 +12,7 @@ from trainops.config.machines import check_machines
 from trainops.config.plan import RunPlan
 from trainops.gcp.storage import Storage
 from trainops.settings import Settings, trainer_folder
-from trainops.steps.corpus import find_files
+from trainops.steps.corpus import find_files, form_of
 from trainops.steps.packaging import check_trainer
 from trainops.validation import validated
 
@@ -37,10 +37,10 @@ def preflight(plan: RunPlan, settings: Settings, credentials: Any = None, *, tra
 
 def _check_dataset(plan: RunPlan, settings: Settings, credentials: Any) -> None:
     if not plan.dataset.resolved_path(plan.data_date).startswith("gs://"):
-        find_files(plan.dataset, plan.data_date)
+        form_of(plan.dataset, find_files(plan.dataset, plan.data_date), plan.tokenizer.documents)
         return
     storage = Storage.connect(settings, credentials)
     try:
-        find_files(plan.dataset, plan.data_date, storage)
+        form_of(plan.dataset, find_files(plan.dataset, plan.data_date, storage), plan.tokenizer.documents)
     finally:
         storage.close()

@@ -19,7 +19,16 @@ from trainops import naming
 from trainops.config.dataset import Dataset
 from trainops.errors import ConfigError, IntegrityError, TrainopsError, WriteConflict
 from trainops.gcp.storage import Storage, crc32c
-from trainops.steps.corpus import Counts, SourceDocument, SourceFile, config_source, find_files, read_documents
+from trainops.steps.corpus import (
+    Counts,
+    Form,
+    SourceDocument,
+    SourceFile,
+    config_source,
+    find_files,
+    form_of,
+    read_documents,
+)
 
 __all__ = ["Progress", "SourceFile", "Staged", "find_files", "stage_dataset"]
 
@@ -54,16 +63,25 @@ class _Shard:
 
 
 def stage_dataset(
-    storage: Storage, dataset: Dataset, data_date: date, work: str, *, progress: Progress = _log.info
+    storage: Storage,
+    dataset: Dataset,
+    data_date: date,
+    work: str,
+    *,
+    documents: str | None = None,
+    progress: Progress = _log.info,
 ) -> Staged:
     """Put the documents of a date into the work bucket, unless the same content is there.
 
     :param work: URI of the work bucket.
-    :raises ConfigError: the dataset is missing, empty, unreadable, or has fewer documents than `min_documents`.
+    :param documents: what the run reads, its `tokenizer.documents`: pairs, else text.
+    :raises ConfigError: the dataset is missing, empty, unreadable, holds something else than `documents`, or has fewer
+        documents than `min_documents`.
     :raises IntegrityError: other content lies under this content's name.
     """
     files = find_files(dataset, data_date, storage)
-    manifest = _manifest(storage, dataset, data_date, files)
+    form = form_of(dataset, files, documents)
+    manifest = _manifest(storage, dataset, data_date, files, form)
     _require_enough(dataset, manifest)
     for line in _told(dataset, manifest):
         progress(line)
@@ -73,14 +91,16 @@ def stage_dataset(
     if stored is not None and not _absent(storage, uri, manifest):
         progress(f"already staged, nothing moved: {uri}")
         return Staged(uri, sha16, False, stored)
-    _upload(storage, files, uri, manifest, progress)
+    _upload(storage, files, form, uri, manifest, progress)
     return Staged(uri, sha16, True, stored or manifest)
 
 
-def _manifest(storage: Storage, dataset: Dataset, data_date: date, files: list[SourceFile]) -> dict[str, Any]:
+def _manifest(
+    storage: Storage, dataset: Dataset, data_date: date, files: list[SourceFile], form: Form
+) -> dict[str, Any]:
     counts = Counts()
     digest = hashlib.sha256(f"trainops dataset, schema {SCHEMA}\n".encode())
-    shards = [shard.entry() for shard in _packed(_digested(read_documents(files, counts, storage), digest))]
+    shards = [shard.entry() for shard in _packed(_digested(read_documents(files, counts, storage, form), digest))]
     return {
         "schema": SCHEMA,
         "dataset": dataset.name,
@@ -171,10 +191,12 @@ def _absent(storage: Storage, uri: str, manifest: dict[str, Any]) -> list[str]:
     return [shard["name"] for shard in manifest["shards"] if shard["name"] not in found]
 
 
-def _upload(storage: Storage, files: list[SourceFile], uri: str, manifest: dict[str, Any], progress: Progress) -> None:
+def _upload(
+    storage: Storage, files: list[SourceFile], form: Form, uri: str, manifest: dict[str, Any], progress: Progress
+) -> None:
     absent = set(_absent(storage, uri, manifest))
     promised = {shard["name"]: shard for shard in manifest["shards"]}
-    for number, shard in enumerate(_packed(_json_lines(read_documents(files, Counts(), storage))), 1):
+    for number, shard in enumerate(_packed(_json_lines(read_documents(files, Counts(), storage, form))), 1):
         if shard.entry() != promised.pop(shard.name, None):
             raise _changed(manifest)
         if shard.name in absent:

@@ -52,6 +52,7 @@ def test_the_standard_library_is_a_dataset(configs: Path) -> None:
         ({"exclude": ["../*"]}, "exclude", "../*", None),
         ({"include": "*.py"}, "include", "*.py", None),
         ({"min_documents": 0}, "min_documents", 0, None),
+        ({"pairs_from": "docstring"}, "pairs_from", "docstring", "docstrings"),
         ({"inclued": ["*"]}, "inclued", "inclued", "include"),
         ({"name": "other"}, "name", "other", None),
     ],

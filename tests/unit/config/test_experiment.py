@@ -88,6 +88,15 @@ def test_machines_may_be_spelt_in_snake_case(change: Change) -> None:
         ({"tokenizer.vocab_size": 999, "tokenizer.init_from": "gs://my-bucket/a"}, "tokenizer.vocab_size", 999, None),
         ({"training.init_from": "gs://my-bucket"}, "training.init_from", "gs://my-bucket", None),
         ({"training.init_from": "gs://my-bucket/a"}, "model.family", "llama", None),
+        ({"training.init_from": "Tiny@production"}, "training.init_from", "Tiny@production", None),
+        ({"training.init_from": "tiny@prodction"}, "training.init_from", "tiny@prodction", "tiny@production"),
+        ({"tokenizer.init_from": "tiny@candidat"}, "tokenizer.init_from", "tiny@candidat", "tiny@candidate"),
+        (
+            {"tokenizer.vocab_size": 999, "training.init_from": "tiny@production"},
+            "tokenizer.vocab_size",
+            999,
+            None,
+        ),
         ({"model.family": "lama"}, "model.family", "lama", "llama"),
         ({"model.hidden_size": 100}, "model.hidden_size", 100, None),
         ({"model.kv_heads": 3}, "model.kv_heads", 3, None),
@@ -123,6 +132,18 @@ def test_a_name_with_a_bad_character_is_refused(configs: Path, name: str) -> Non
     assert "rename the file to " in caught.value.next_step
 
 
+@pytest.mark.parametrize("origin", ["stdlib-tiny@production", "gs://my-bucket/models/first"])
+def test_who_goes_on_from_a_model_gets_its_tokenizer(change: Change, origin: str) -> None:
+    change(FILE, {"training.init_from": origin, "model": None, "tokenizer": {"documents": "pairs"}})
+    assert load_experiment("stdlib_tiny").tokenizer == Tokenizer(documents="pairs", init_from=origin)
+
+
+def test_a_tokenizer_that_is_named_is_kept(change: Change) -> None:
+    other = {"init_from": "gs://my-bucket/the-same-tokenizer"}
+    change(FILE, {"training.init_from": "stdlib-tiny@candidate", "model": None, "tokenizer": other})
+    assert load_experiment("stdlib_tiny").tokenizer.init_from == other["init_from"]
+
+
 def test_broken_yaml_is_told_with_its_place(configs: Path) -> None:
     path = configs / "experiments" / "broken.yaml"
     path.write_text("description: a: b\n", encoding="utf-8")
@@ -133,7 +154,7 @@ def test_broken_yaml_is_told_with_its_place(configs: Path) -> None:
 
 def test_broken_experiments_are_listed_too(configs: Path) -> None:
     (configs / "experiments" / "broken.yaml").write_text(":", encoding="utf-8")
-    assert experiment_names() == ["broken", "stdlib_tiny"]
+    assert experiment_names() == ["broken", "stdlib_docstrings", "stdlib_tiny"]
 
 
 def test_an_unknown_experiment_is_refused_with_the_nearest(configs: Path) -> None:

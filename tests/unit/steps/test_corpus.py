@@ -1,4 +1,5 @@
 import gzip
+import json
 import os
 from datetime import date
 from pathlib import Path
@@ -8,7 +9,7 @@ import pytest
 
 from trainops.config.dataset import Dataset
 from trainops.errors import ConfigError
-from trainops.steps.corpus import Counts, SourceFile, find_files, read_documents
+from trainops.steps.corpus import Counts, SourceFile, find_files, form_of, read_documents
 
 DAY = date(2026, 11, 29)
 
@@ -134,3 +135,59 @@ def test_a_documents_id_is_the_hash_of_its_text_alone(tmp_path: Path) -> None:
     (tmp_path / "x.txt").write_text("text")
     (document,) = read_documents(find_files(dataset(tmp_path), DAY), Counts())
     assert document.id == "982d9e3eb996f559"
+
+
+def read_pairs(folder: Path, **changes: Any) -> list[tuple[str, str]]:
+    files = find_files(dataset(folder, **changes), DAY)
+    form = form_of(dataset(folder, **changes), files, "pairs")
+    return [(document.source, document.text) for document in read_documents(files, Counts(), form=form)]
+
+
+def test_a_line_of_pairs_is_a_document_of_one_pair(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(
+        '{"response": "ja\u00e4", "prompt": "?", "by": "ann"}\n\n{"prompt": "", "response": "b"}\n'
+    )
+    assert read_pairs(tmp_path) == [
+        ("a.jsonl:1", '{"prompt": "?", "response": "ja\u00e4"}'),
+        ("a.jsonl:3", '{"prompt": "", "response": "b"}'),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "key", "value"),
+    [
+        ('{"prompt": "a"}', "response", None),
+        ('{"prompt": "a", "response": ""}', "response", ""),
+        ('{"prompt": 1, "response": "b"}', "prompt", 1),
+        ('{"text": "a"}', "prompt", None),
+        ("[1]", "prompt", [1]),
+    ],
+)
+def test_a_line_that_is_no_pair_is_told_before_a_job_reads_it(tmp_path: Path, line: str, key: str, value: Any) -> None:
+    (tmp_path / "x.jsonl").write_text(f'{{"prompt": "a", "response": "b"}}\n{line}\n')
+    with pytest.raises(ConfigError, match="every line of pairs") as caught:
+        read_pairs(tmp_path)
+    assert (caught.value.source, caught.value.key, caught.value.value) == ("x.jsonl:2", key, value)
+
+
+def test_pairs_lie_in_files_of_lines(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text('{"prompt": "a", "response": "b"}')
+    with pytest.raises(ConfigError, match=r"end in \.jsonl") as caught:
+        read_pairs(tmp_path)
+    assert (caught.value.key, caught.value.value) == ("include", "a.txt")
+
+
+def test_pairs_in_a_run_that_reads_text_are_told_what_to_write(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"prompt": "a", "response": "b"}\n')
+    with pytest.raises(ConfigError, match=r"tokenizer: \{documents: pairs\}"):
+        read(tmp_path)
+
+
+def test_functions_with_docstrings_make_the_document_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text('def f(x):\n    """Double it."""\n    return 2 * x\n')
+    (tmp_path / "b.py").write_text("x = 1\n")
+    text = json.dumps({"prompt": 'def f(x):\n    return 2 * x\n    """', "response": "Double it."})
+    assert read_pairs(tmp_path, pairs_from="docstrings") == [("a.py", text)]
+    with pytest.raises(ConfigError, match=r"tokenizer: \{documents: pairs\}") as caught:
+        form_of(dataset(tmp_path, pairs_from="docstrings"), [], None)
+    assert (caught.value.key, caught.value.value) == ("pairs_from", "docstrings")
