@@ -32,6 +32,7 @@ def add_parser(subparsers: Any) -> None:
     preempt = actions.add_parser("preempt", help="have a running job save its state, leave, and wait again")
     drain = actions.add_parser("drain", help="admit nobody to a pool any more; who runs there stays")
     release = actions.add_parser("release", help="take back a hold, a priority or a drain")
+    adopt = actions.add_parser("adopt", help="make the quotas and policy of this gpu_pools.yaml those that count")
     simulation = actions.add_parser("simulate", help="what would happen if a run of an experiment came now")
     for one in (why, priority, hold, preempt):
         one.add_argument("key", metavar="KEY", help="job key, run key, or the beginning of one")
@@ -45,7 +46,7 @@ def add_parser(subparsers: Any) -> None:
         one.add_argument("--by", default=None, help="who asks; else who is logged in here")
     for one in (*shown, why, simulation):
         one.add_argument("--output", choices=["text", "json"], default="text", help="json: for programs")
-    for one in (*shown, why, priority, hold, preempt, drain, release, simulation):
+    for one in (*shown, why, priority, hold, preempt, drain, release, adopt, simulation):
         one.add_argument("--env", default=None, help="environment; else what TRAINOPS_ENVIRONMENT says")
 
 
@@ -55,8 +56,12 @@ def run(args: argparse.Namespace) -> int:
     queue = Services(settings).queue
     if args.action == "simulate":
         return simulate(queue, settings, args)
+    if args.action == "adopt":
+        queue.adopt()
+        print("the quotas and the policy of this gpu_pools.yaml count now; deployments with others admit nobody")
+        return 0
     tick = queue.look()
-    for problem in queue.unread:
+    for problem in [*queue.unread, *filter(None, [tick.closed_to_us])]:
         print(f"warning: {problem}", file=sys.stderr)
     if args.action in {None, "list"}:
         return _list(tick, args)

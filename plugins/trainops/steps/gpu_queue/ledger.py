@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from trainops import naming
 from trainops.config.gpu_pools import GpuPools
-from trainops.errors import ConfigError, WriteConflict
+from trainops.errors import WriteConflict
 from trainops.gcp.storage import Storage
 from trainops.steps.gpu_queue.parsing import parse
 
@@ -71,15 +71,11 @@ class LedgerStore:
 
     def __init__(self, storage: Storage, work: str, pools: GpuPools) -> None:
         self._storage = storage
-        self._uri = naming.ledger_uri(work)
-        self._quotas = pools.quotas()
-        self._policy = pools.policy.model_dump()
+        self.uri = naming.ledger_uri(work)
+        self._ours: dict[str, Any] = {"quotas": pools.quotas(), "policy": pools.policy.model_dump()}
 
     def read(self) -> Ledger:
-        """The ledger, empty before its first write.
-
-        :raises ConfigError: when deployments that hold leases in it have other quotas or another policy.
-        """
+        """The ledger, empty before its first write."""
         return self._read()[0]
 
     def swap(self, change: Callable[[Ledger], bool]) -> Ledger:
@@ -93,32 +89,45 @@ class LedgerStore:
                 return ledger
             ledger.write_id = uuid.uuid4().hex
             try:
-                self._storage.write_json(
-                    self._uri, ledger.model_dump(mode="json", by_alias=True), generation=generation
-                )
+                self._storage.write_json(self.uri, ledger.model_dump(mode="json", by_alias=True), generation=generation)
             except WriteConflict:
                 continue
             return ledger
-        raise WriteConflict(f"{self._uri}: lost {RACES} races in a row", status=412)
+        raise WriteConflict(f"{self.uri}: lost {RACES} races in a row", status=412)
+
+    def difference(self, ledger: Ledger) -> str:
+        """What of `gpu_pools.yaml` is not as in the deployment that holds leases; empty when nothing is.
+
+        Who plans with other quotas than another one may hand out GPUs that are not there.
+        """
+        theirs = {"quotas": ledger.quotas, "policy": ledger.policy or self._ours["policy"]}
+        differing = [key for key, mine in self._ours.items() if theirs[key] != mine] if ledger.leases else []
+        if not differing:
+            return ""
+        key = differing[0]
+        entries = sorted(set(theirs[key]) | set(self._ours[key]))
+        name = next(item for item in entries if theirs[key].get(item) != self._ours[key].get(item))
+        mine, other = self._ours[key].get(name), theirs[key].get(name)
+        return (
+            f"gpu_pools.yaml here says {mine} for {name}, and that of the deployment whose jobs run {other}: nobody is "
+            "admitted here until the files are equal; if this one is right, say so with `trainops queue adopt`"
+        )
+
+    def adopt(self) -> None:
+        """Make the quotas and the policy of this deployment those of the ledger."""
+
+        def adopted(ledger: Ledger) -> bool:
+            self.agree(ledger)
+            return True
+
+        self.swap(adopted)
+
+    def agree(self, ledger: Ledger) -> None:
+        """Write the quotas and the policy of this deployment into a ledger that is about to be written."""
+        ledger.quotas, ledger.policy = dict(self._ours["quotas"]), dict(self._ours["policy"])
 
     def _read(self) -> tuple[Ledger, int]:
-        found = self._storage.read_json(self._uri)
-        ours: dict[str, Any] = {"quotas": self._quotas, "policy": self._policy}
+        found = self._storage.read_json(self.uri)
         if found is None:
-            return Ledger(**ours), 0
-        ledger = parse(Ledger, self._uri, found.value)
-        if ledger.leases:
-            self._refuse_others(ledger)
-        return ledger.model_copy(update=ours), found.generation
-
-    def _refuse_others(self, ledger: Ledger) -> None:
-        for key, theirs, mine in [
-            ("pools", ledger.quotas, self._quotas),
-            ("policy", ledger.policy or self._policy, self._policy),
-        ]:
-            if theirs != mine:
-                raise ConfigError(
-                    f"these {key} differ from those of the deployment that holds leases in the same ledger",
-                    source="gpu_pools.yaml", key=key, value=mine, allowed=[str(theirs)],
-                    next_step=f"make the files equal, or wait until the leases in {self._uri} have ended",
-                )  # fmt: skip
+            return Ledger(**self._ours), 0
+        return parse(Ledger, self.uri, found.value), found.generation

@@ -48,11 +48,13 @@ class Tick:
     """By the process's own monotonic clock."""
     quotas: dict[str, int]
     knobs: gpu_queue.Knobs
+    closed_to_us: str = ""
+    """Why nobody is admitted by this deployment; empty when it plans."""
     _sentences: dict[str, str] = field(default_factory=dict)
 
     def reason(self, job_key: str) -> str:
         """Why a job key starts, runs, leaves or waits, in one sentence."""
-        return self.reasons().get(job_key, "it waits for the next look at the queue")
+        return self.closed_to_us or self.reasons().get(job_key, "it waits for the next look at the queue")
 
     def reasons(self) -> dict[str, str]:
         """The same of everybody; made when it is first asked for."""
@@ -206,8 +208,12 @@ class GpuQueue:
 
     def look(self) -> Tick:
         """What a tick would decide now; nothing is written."""
-        ledger = self._ledger.read().model_copy(deep=True)
+        ledger = self._ledger.read()
         return self._told(ledger, make_plan(ledger, self._view(), self.quotas, self.pools.policy), time.monotonic())
+
+    def adopt(self) -> None:
+        """Have all deployments plan with the quotas and the policy of this one; the others are refused from then on."""
+        self._ledger.adopt()
 
     def snapshot(self) -> tuple[Ledger, list[QueueRequest]]:
         """Ledger and requests as they are, for people who look."""
@@ -224,6 +230,9 @@ class GpuQueue:
                 del ledger.leases[key]
             made = make_plan(ledger, view, self.quotas, self.pools.policy)
             plans.append(made)
+            if self._ledger.difference(ledger):
+                return bool(expired)
+            self._ledger.agree(ledger)
             return apply(ledger, made) or bool(expired)
 
         ledger = self._ledger.swap(ticked)
@@ -234,7 +243,7 @@ class GpuQueue:
         return self._told(ledger, plans[-1], begun)
 
     def _told(self, ledger: Ledger, made: Made, begun: float) -> Tick:
-        return Tick(ledger, made, begun, self.quotas, knobs_of(self.pools.policy))
+        return Tick(ledger, made, begun, self.quotas, knobs_of(self.pools.policy), self._ledger.difference(ledger))
 
     def _view(self) -> View:
         requests = self._found_requests()
