@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 from benchmarks.replay.engine import SimulatedJob
@@ -67,7 +68,7 @@ def waiting(rows: Sequence[Replayed], title: str) -> Figure:
     return figure
 
 
-def _figure(title: str):  # type: ignore[no-untyped-def]  # matplotlib's Axes is a class of many bases
+def _figure(title: str) -> tuple[Figure, Any]:
     figure = Figure(figsize=(9, 4.5), layout="constrained")
     axes = figure.subplots()
     axes.set_title(title, loc="left")

@@ -105,6 +105,8 @@ class Watch:
         self._position_kept = time.monotonic() - KEEP_SECONDS * random.random()  # not all watches at the same moment
         since = (position or {}).get("unknown_since")
         self._unknown_since = datetime.fromisoformat(since) if since else None
+        self._story: tuple[int, int] | None = None
+        """Generation, and lines of its story, up to which all is told or was before this watch began."""
         self._hide = hide
         self._hidden_of: int | None = None
         self._told: dict[str, tuple[str, float]] = {}
@@ -126,6 +128,7 @@ class Watch:
             self.not_seen(error)
             return None
         self.hide_secrets(record)
+        self._tell_story(record)
         attempt = record.attempt
         ordered = record.verdict is not None or record.cancel is not None
         if self.until != "ended" or ordered or attempt is None or attempt.job_name is None or attempt.verdict:
@@ -279,6 +282,7 @@ class Watch:
         action = self.run.advance(listed)
         record = self.run.store.known()
         self.hide_secrets(record)
+        self._tell_story(record)
         if self.until == "ended":
             self._follow(record)
         if action.what == "finish":
@@ -292,6 +296,14 @@ class Watch:
         self._tell("why", action.why)
         look = _following(record, self.run.observed if submitted else None, action.why)
         return replace(look, done=self.until == "submitted" and submitted)
+
+    def _tell_story(self, record: Record) -> None:
+        """Tell what others did with the job key meanwhile: the GPU queue, another task, a person, housekeeping."""
+        generation, known = self._story or (record.generation, len(record.story))
+        for line in record.story[known if generation == record.generation else 0 :]:
+            if line.by != self.run.actor:
+                self.say(f"{line.by}: {line.what}" + (f" ({line.why})" if line.why else ""))
+        self._story = (record.generation, len(record.story))
 
     def _help_those_who_leave(self) -> None:
         """Follow jobs that were asked to leave: where no triggerer does it, those who wait do."""

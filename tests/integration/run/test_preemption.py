@@ -92,6 +92,7 @@ def test_a_run_saves_its_state_makes_room_and_goes_on_in_the_same_try(
     shown = capsys.readouterr().out
     assert "saved" in shown
     assert "resumed" in shown
+    assert "the GPU queue: asks" in shown  # in the log of the run that makes room
     in_order = spans(waiters)
     assert [name for name, _, _ in in_order] == ["victim 1", "urgent 1", "victim 2"]
     assert all(earlier[2] < later[1] for earlier, later in itertools.pairwise(in_order)), in_order

@@ -120,7 +120,7 @@ class OrderStore:
                 known[info.uri] = before
                 continue
             found = self._storage.read_json(info.uri)
-            kind = PoolOrders if info.uri.startswith(pools) else JobOrders
+            kind: type[JobOrders | PoolOrders] = PoolOrders if info.uri.startswith(pools) else JobOrders
             try:
                 if found is not None:
                     known[info.uri] = (found.generation, parse(kind, info.uri, found.value))
