@@ -10,6 +10,8 @@ from benchmarks.replay.engine import REPORT_AFTER, Decision, SimulatedJob, Start
 from trainops.policy.gpu_queue import Knobs, Lease, Request, plan
 
 POOL = "GPU/replay/standard"
+ROUNDING = 1e-3
+"""Seconds by which sums of floating-point times may be short: else a moment could come again and again."""
 
 
 class TrainopsQueue:
@@ -39,14 +41,14 @@ class TrainopsQueue:
         lease = None
         if job.since is not None:
             lease = Lease(gpus={POOL: job.gpus}, since=self._since[job.key], probe=job.probe, backfill=job.backfill)
-        reports = job.ran >= REPORT_AFTER
+        ran = job.ran + ROUNDING
         left = job.left(now)
         return Request(
             job_key=job.key,
             candidates=({POOL: job.gpus},),
             arrived=job.arrived,
-            ran=job.ran,
-            remaining=max(0.0, left - job.owed) * job.report_factor if reports else None,
+            ran=ran,
+            remaining=max(0.0, left - job.owed) * job.report_factor if ran >= REPORT_AFTER else None,
             estimate=job.claim,
             restart=job.owed,
             preemptions=job.preemptions,
@@ -55,7 +57,5 @@ class TrainopsQueue:
 
     @staticmethod
     def _next_report(jobs: Sequence[SimulatedJob], now: float) -> float:
-        return min(
-            (now + REPORT_AFTER - job.ran for job in jobs if job.since is not None and job.ran < REPORT_AFTER),
-            default=math.inf,
-        )
+        waited_for = [job for job in jobs if job.since is not None and job.ran + ROUNDING < REPORT_AFTER]
+        return min((now + REPORT_AFTER - job.ran for job in waited_for), default=math.inf)

@@ -30,10 +30,18 @@ class QueuePolicy(Config):
     )
     boost: float = Field(3.5, ge=0, description="After waiting long a request ranks as if 1 + boost times smaller.")
     boost_shape: float = Field(4.0, gt=0, description="Power of the waiting time with which the boost grows.")
-    full_boost_after_hours: float = Field(300.0, gt=0, description="Hours of waiting after which the boost is full.")
-    overdue_after_hours: float = Field(
-        900.0, gt=0, description="Hours of waiting after which a request goes before all others of its class."
+    full_boost_after_times: float = Field(
+        5.0, gt=0, description="The boost is full after waiting so many times what the job still needs,"
     )
+    full_boost_least_hours: float = Field(6.0, gt=0, description="but not before so many hours,")
+    full_boost_after_hours: float = Field(300.0, gt=0, description="and in any case after so many hours.")
+    overdue_after_times: float = Field(
+        10.0,
+        gt=0,
+        description="After waiting so many times what it still needs a request goes before all others of its class,",
+    )
+    overdue_least_hours: float = Field(12.0, gt=0, description="but not before so many hours,")
+    overdue_after_hours: float = Field(900.0, gt=0, description="and in any case after so many hours.")
     overdue_share: float = Field(
         0.5, ge=0, le=1, description="Share of a pool that the overdue take together before others had a chance."
     )

@@ -129,7 +129,7 @@ class _Teller:
             work = "not run yet"
         else:
             work = f"{request.left(knobs.default_estimate) * request.gpus / 3600:,.1f} GPU-h left"
-        full, top = duration(knobs.full_boost_after), duration(knobs.overdue_after)
+        full, top = duration(its.full_boost_at), duration(its.overdue_at)
         return f"{work}, boost {its.boost:.1f} after waiting {duration(its.waited)} (full at {full}, overdue at {top})"
 
     def outlook(self, request: Request) -> Outlook:

@@ -11,7 +11,8 @@ MINUTE, HOUR = 60.0, 3600.0
 class Knobs:
     """How requests of one priority class are ranked. The defaults were found by replaying a public trace.
 
-    Times scale with the queue: where jobs take minutes instead of days, `full_boost_after` and `overdue_after` shrink.
+    What is long to wait depends on the job: a day is little for one that takes a week, and much for one of an hour. So
+    the boost is full, and a request overdue, after some times the seconds that it still needs, within bounds.
     """
 
     report_after: float = 600.0
@@ -22,10 +23,19 @@ class Knobs:
     """A request that waited long ranks as if it had 1 + `boost` times less work."""
     boost_shape: float = 4.0
     """Power with which the boost grows with the waiting time: 1 is even, more is later and steeper."""
+    full_boost_times: float = 5.0
+    """The boost is full after waiting so many times what the job still needs ..."""
+    full_boost_least: float = 6 * HOUR
+    """... but not before so many seconds ..."""
     full_boost_after: float = 300 * HOUR
-    """Seconds of waiting after which the boost is full."""
+    """... and in any case after so many."""
+    overdue_times: float = 10.0
+    """After waiting so many times what it still needs a request goes before all others of its class, the oldest first
+    ..."""
+    overdue_least: float = 12 * HOUR
+    """... but not before so many seconds ..."""
     overdue_after: float = 900 * HOUR
-    """Seconds of waiting after which a request goes before all others of its class, the oldest first."""
+    """... and in any case after so many."""
     overdue_share: float = 0.5
     """Share of a pool that overdue requests may hold together, where others can use the rest; one may always start."""
     stickiness: float = 0.4

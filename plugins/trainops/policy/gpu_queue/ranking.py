@@ -19,6 +19,10 @@ class Rank:
     """How many times less work it counts for, since it waited."""
     waited: float
     """Seconds since it arrived in which it did not run."""
+    full_boost_at: float
+    """Seconds of waiting at which its boost is full."""
+    overdue_at: float
+    """Seconds of waiting at which it is overdue."""
 
     def order(self, request: Request) -> tuple[int, bool, float, str]:
         """The key to sort by, over all priority classes."""
@@ -32,15 +36,16 @@ def rank(request: Request, knobs: Knobs, now: float) -> Rank:
     claim, which nobody can check, gains nothing.
     """
     waited = max(0.0, now - request.arrived - request.ran)
-    boost = 1 + knobs.boost * min(1.0, waited / knobs.full_boost_after) ** knobs.boost_shape
-    if waited > knobs.overdue_after:
-        return Rank(True, request.arrived, boost, waited)
+    full, overdue = _patience(request, knobs)
+    boost = 1 + knobs.boost * min(1.0, waited / full) ** knobs.boost_shape
+    if waited > overdue:
+        return Rank(True, request.arrived, boost, waited, full, overdue)
     work = _work(request, knobs) / boost
     lease = request.lease
     if lease is not None and not lease.leaving:
         work *= max(knobs.preempted_floor, knobs.preempted_again**request.preemptions)
         work *= 1.0 if lease.backfill else 1 - knobs.stickiness
-    return Rank(False, work, boost, waited)
+    return Rank(False, work, boost, waited, full, overdue)
 
 
 def protected(request: Request, knobs: Knobs, now: float) -> bool:
@@ -49,6 +54,16 @@ def protected(request: Request, knobs: Knobs, now: float) -> bool:
     if lease is None or lease.leaving or lease.backfill:
         return False
     return now - lease.since < (knobs.report_after if lease.probe else knobs.min_run)
+
+
+def _patience(request: Request, knobs: Knobs) -> tuple[float, float]:
+    """Seconds of waiting after which the boost is full, and after which the request is overdue."""
+    if request.ran < knobs.report_after:  # nobody knows what it needs
+        return knobs.full_boost_after, knobs.overdue_after
+    left = request.left(knobs.default_estimate)
+    full = max(knobs.full_boost_least, knobs.full_boost_times * left)
+    overdue = max(knobs.overdue_least, knobs.overdue_times * left)
+    return min(full, knobs.full_boost_after), min(overdue, knobs.overdue_after)
 
 
 def _work(request: Request, knobs: Knobs) -> float:

@@ -139,6 +139,17 @@ def test_the_overdue_leave_half_of_the_pool_to_the_others_where_those_want_it() 
     assert admitted(planned(*overdue)) == ["overdue-1", "overdue-0"]
 
 
+@pytest.mark.parametrize(
+    ("needs_h", "waited_h", "overdue"), [(1, 11, False), (1, 13, True), (20, 190, False), (20, 210, True)]
+)
+def test_how_long_is_too_long_depends_on_what_the_job_still_needs(
+    needs_h: float, waited_h: float, overdue: bool
+) -> None:
+    waits = request("waits", 8, waited_h=waited_h + 700 / 3600, ran=700.0, remaining=needs_h * 3600.0)
+    made = planned(waits, request("quick", 8))
+    assert admitted(made) == (["waits"] if overdue else ["quick"])
+
+
 def test_one_that_was_preempted_often_stays_where_another_would_have_to_go() -> None:
     newcomer = request("waits", 8, ran=700.0, remaining=10 * 3600.0)
     for preemptions, leaves in [(0, ["runs"]), (5, [])]:
