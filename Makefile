@@ -6,7 +6,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 # Else each of Airflow's processes would compile all that it imports: four seconds of CPU at each start.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help setup demo up down test test-full chaos check bench
+.PHONY: help setup demo up down test test-full chaos check bench gallery
 
 PY := .venv/bin/python
 LOCALCLOUD := PYTHONPATH=include $(PY) -m localcloud
@@ -45,6 +45,9 @@ bench: setup  ## what importing, submitting, waiting, queueing and training cost
 	$(PY) -m benchmarks.import_time && $(PY) -m benchmarks.submit && $(PY) -m benchmarks.waiting
 	$(PY) -m benchmarks.queue_plan && $(PY) -m benchmarks.queue_replay
 	.venv-trainer/bin/python -m benchmarks.training_speed
+
+gallery: setup  ## train what docs/gallery shows through the real DAGs, and draw it
+	PYTHONPATH=plugins:include $(PY) docs/gallery/make_gallery.py
 
 .venv/.ready: requirements.txt requirements-dev.txt include/localcloud/requirements.txt constraints.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; (3, 11, 3) <= sys.version_info < (3, 14) or sys.exit("Trainops needs Python 3.11.3 to 3.13; name one: make setup PYTHON=python3.12")'

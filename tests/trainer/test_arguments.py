@@ -92,6 +92,8 @@ def test_help_names_every_argument_and_every_key_with_its_meaning(
         "tokenize": ("dataset", "output", "config"),
     }
     assert all(f"--{name}" in shown for name in arguments[program])
+    variables = {"task": ("CLUSTER_SPEC", "TF_CONFIG", "RANK", "TRAINOPS_CONTROL_URI", "AIP_TENSORBOARD_LOG_DIR")}
+    assert all(name in shown for name in variables.get(program, ()))
     told: dict[str, dict[str, type[Any]]] = {
         "task": {"trainer": TrainerConfig, "trainer.model": ModelConfig},
         "tokenize": {"tokenizer": TokenizerConfig},

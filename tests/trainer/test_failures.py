@@ -41,6 +41,14 @@ KINDS: list[tuple[str, Callable[[], int], int, str]] = [
     ("memory of a GPU", raising(torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")), 2, "2 GiB"),
     ("memory of the machine, for torch", too_much_for_torch, 2, "lower trainer.batch_size or trainer.model.context"),
     ("memory of the machine, for numpy", too_much_for_numpy, 2, "lower trainer.batch_size or trainer.model.context"),
+    ("memory of a GPU, for CUDA", raising(torch.AcceleratorError("CUDA error: out of memory")), 2, "lower trainer"),
+    (
+        "memory of a GPU, for a library of CUDA",
+        raising(RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`")),
+        2,
+        "lower trainer.batch_size",
+    ),
+    ("memory of a GPU, for NCCL", raising(RuntimeError("NCCL error: Cuda failure 2 'out of memory'")), 2, "lower"),
     ("a broken GPU", raising(torch.AcceleratorError("CUDA error: uncorrectable ECC error")), 1, "ECC"),
     (
         "no such file",

@@ -135,6 +135,7 @@ def test_when_a_replica_stands_still_the_others_name_it_and_end_within_a_minute(
 
 
 @pytest.mark.full
+@pytest.mark.timeout(900)
 def test_replicas_that_all_stood_still_for_a_while_go_on(spawn: Spawn, tmp_path: Path, free_port: int) -> None:
     processes = pair(spawn, tmp_path, free_port, steps=100_000, eval_every=0, checkpoint_every=5, log_every=50)
     wait_for(tmp_path / "checkpoints" / "step-00000005" / "complete.json")

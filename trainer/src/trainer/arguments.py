@@ -23,6 +23,19 @@ _SPELLINGS = textwrap.fill(
     100,
 )
 
+_ENVIRONMENT = """\
+environment:
+  CLUSTER_SPEC, TF_CONFIG, or torchrun's RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, LOCAL_RANK, LOCAL_WORLD_SIZE
+      the replicas of the job, and which of them this is; none of them: it is alone
+  TRAINOPS_CONTROL_URI
+      folder in which an object `preempt` asks for a checkpoint and an end, as SIGTERM does
+  AIP_TENSORBOARD_LOG_DIR
+      folder for TensorBoard's event files, where the package tensorboard is installed
+  OMP_NUM_THREADS
+      threads of this replica; default: the cores that it may use, shared among the replicas of its machine
+  GOOGLE_CLOUD_PROJECT, CLOUD_ML_PROJECT_ID, STORAGE_EMULATOR_HOST
+      project and address of the storage behind gs://; default: what the machine's credentials say, and Google's"""
+
 
 class Parser(argparse.ArgumentParser):
     """An argument parser that takes dashes and underscores alike and names the nearest argument."""
@@ -71,7 +84,8 @@ def task_parser() -> Parser:
         "trainer.task",
         "Train a language model on tokens, or go on from the newest checkpoint in JOB_DIR/checkpoints.\n"
         f"{_EXIT_CODES.format(', or preempted after saving a checkpoint')}\n\n{_SPELLINGS}",
-        "keys of the config, with their defaults and what is allowed:\n" + describe(TrainerConfig, "trainer"),
+        "keys of the config, with their defaults and what is allowed:\n"
+        f"{describe(TrainerConfig, 'trainer')}\n\n{_ENVIRONMENT}",
     )
     parser.option("config", "plan whose key `trainer` holds the settings; default: the trainer's own defaults")
     parser.option("tokens", "folder that python -m trainer.tokenize wrote", required=True)

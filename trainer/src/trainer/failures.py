@@ -7,6 +7,7 @@ An error that is none of these is a fault of the trainer: it keeps its traceback
 from __future__ import annotations
 
 import errno
+import re
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +18,10 @@ _SMALLER = (
     "the job does not fit; lower trainer.batch_size or trainer.model.context, choose a smaller model, or more replicas "
     "or machines with more memory. Another try would need as much"
 )
-_CPU_ALLOCATOR = "DefaultCPUAllocator"
+_NO_MEMORY = re.compile(
+    r"DefaultCPUAllocator|CUDA error: out of memory|CU[A-Z]+_STATUS_ALLOC_FAILED|Cuda failure.*out of memory"
+)
+"""How errors of torch say it that have no kind of their own: CPUs, CUDA itself, its libraries (cuBLAS...) and NCCL."""
 _LASTING = {
     errno.ENOENT,
     errno.EACCES,
@@ -63,8 +67,7 @@ def out_of_memory(error: BaseException) -> bool:
     """Whether an error says that memory, of a GPU or of the machine, ran out."""
     if isinstance(error, MemoryError) or _of_torch(error, "OutOfMemoryError"):
         return True
-    # On CPUs torch raises a plain RuntimeError.
-    return isinstance(error, RuntimeError) and _CPU_ALLOCATOR in str(error)
+    return isinstance(error, RuntimeError) and _NO_MEMORY.search(str(error)) is not None
 
 
 def _of_torch(error: BaseException, name: str) -> bool:

@@ -18,6 +18,7 @@ import torch.distributed as dist
 from trainer.cluster import Cluster
 from trainer.console import say
 from trainer.errors import TrainerError
+from trainer.failures import out_of_memory
 from trainer.heartbeat import VERDICT_KEY, Heartbeats, heartbeat_key
 
 MEETING_TIMEOUT = timedelta(minutes=15)
@@ -63,7 +64,8 @@ class Replicas:
         try:
             yield
         except RuntimeError as error:
-            if self.size == 1 or not (isinstance(error, dist.DistError) or _LOST.search(str(error))):
+            lost_somebody = isinstance(error, dist.DistError) or _LOST.search(str(error))
+            if self.size == 1 or not lost_somebody or out_of_memory(error):
                 raise
             lost = self.heartbeats.find_lost() if self.heartbeats else None
             first_line = str(error).splitlines()[0]
