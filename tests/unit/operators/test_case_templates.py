@@ -41,7 +41,15 @@ def test_every_templated_argument_of_the_operator_is_rendered(field: str) -> Non
 def test_the_arguments_that_are_not_templated_hold_no_text() -> None:
     signature = inspect.signature(MLEngineStartTrainingJobOperator.__init__).parameters
     plain = set(signature) - set(MLEngineStartTrainingJobOperator.template_fields) - {"self", "kwargs"}
-    assert plain == {"wait", "priority", "deferrable", "poll_interval", "max_unknown_time", "cancel_on_kill"}
+    assert plain == {
+        "wait",
+        "priority",
+        "preemptible",
+        "deferrable",
+        "poll_interval",
+        "max_unknown_time",
+        "cancel_on_kill",
+    }
 
 
 @pytest.mark.case("C068")
