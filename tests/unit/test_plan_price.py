@@ -89,8 +89,9 @@ def test_a_spot_job_pays_the_spot_price(plan: Plan) -> None:
 
 def test_a_price_that_the_list_does_not_have_is_unknown_with_the_reason(plan: Plan, tmp_path: Path) -> None:
     pools = tmp_path / "configs" / "gpu_pools.yaml"
-    pool = "\n  - {accelerator: NVIDIA_TESLA_A100, region: us-central1, provisioning: flex_start, quota: 4}\n"
-    pools.write_text(pools.read_text(encoding="utf-8").rstrip() + pool, encoding="utf-8")
+    value = yaml.safe_load(pools.read_text(encoding="utf-8"))
+    pool = {"accelerator": "NVIDIA_TESLA_A100", "region": "us-central1", "provisioning": "flex_start", "quota": 4}
+    pools.write_text(yaml.safe_dump({**value, "pools": [*value["pools"], pool]}), encoding="utf-8")
     shown = plan("--env", "gcp", training_input=FLEXIBLE)
     assert "1 x a2-highgpu-1g with 1 x NVIDIA_TESLA_A100      $4.25  $2.51\n" in shown
     assert "this job pays: unknown: the price list has no FLEX_START prices\n" in shown
