@@ -37,7 +37,8 @@ def delay_h(job: SimulatedJob) -> float:
 def stream(seed: int, *, load: float, capacity: int, hours: float) -> list[TracedJob]:
     """Jobs of one GPU and half an hour on average that take that share of the cluster."""
     draw = random.Random(seed)
-    moment, jobs = 0.0, []
+    moment = 0.0
+    jobs: list[TracedJob] = []
     while moment < hours * HOUR:
         moment += draw.expovariate(load * capacity / (0.5 * HOUR))
         jobs.append(TracedJob(f"s{len(jobs):05d}", moment, draw.uniform(0.1, 0.9) * HOUR, 1))
