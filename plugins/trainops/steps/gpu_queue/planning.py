@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from trainops.config.queue_policy import QueuePolicy
@@ -49,7 +49,6 @@ class Made:
     plan: gpu_queue.QueuePlan
     asked: tuple[gpu_queue.Request, ...]
     view: View
-    sentences: dict[str, str] = field(default_factory=dict)
 
 
 def knobs_of(policy: QueuePolicy) -> gpu_queue.Knobs:
