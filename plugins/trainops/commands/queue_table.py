@@ -11,7 +11,7 @@ from trainops.steps.gpu_queue import Tick
 
 def rows_of(tick: Tick) -> list[dict[str, Any]]:
     """One row for each job key: those that hold GPUs first, then those that wait, by rank."""
-    reasons = tick.reasons()
+    reasons = tick.reasons
     places = {request.job_key: place for place, (request, _) in enumerate(tick.made.plan.order, start=1)}
     holding = {request.job_key for request in tick.made.asked if request.lease is not None}
     ordered = sorted(tick.made.asked, key=lambda item: (item.job_key not in holding, places.get(item.job_key, 10**9)))

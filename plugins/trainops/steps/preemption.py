@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from trainops.errors import IntegrityError, TransientError
-from trainops.steps.gpu_queue import LeaseEntry, Ledger
+from trainops.steps.gpu_queue import Ledger
 from trainops.steps.run import Run, Say
 from trainops.steps.services import Services
-
-
-def leaving(ledger: Ledger) -> dict[str, LeaseEntry]:
-    """The leases whose holders were asked to leave."""
-    return {key: entry for key, entry in ledger.leases.items() if entry.leaving is not None}
 
 
 def follow_leaving(services: Services, ledger: Ledger, *, actor: str, say: Say) -> list[str]:
@@ -19,7 +14,7 @@ def follow_leaving(services: Services, ledger: Ledger, *, actor: str, say: Say) 
     A job that has not left when its grace is over is cancelled. Its owner alone submits its next attempt.
     """
     freed = []
-    for key, entry in leaving(ledger).items():
+    for key, entry in ledger.leaving().items():
         run = Run(services, entry.record, actor=actor, say=say)
         run.submits = False
         try:

@@ -34,8 +34,7 @@ class Waiter:
 
     def __init__(self, job_key: str) -> None:
         self.job_key = job_key
-        self.reason = ""
-        """Why it waits, by the last tick."""
+        self._tick: Tick | None = None
         self._admitted = asyncio.Event()
 
     async def admitted(self, seconds: float) -> bool:
@@ -46,9 +45,13 @@ class Waiter:
             return False
         return True
 
+    def reason(self) -> str | None:
+        """Why it waits, by the last tick; to be asked for in a thread, since it makes the sentences of everybody."""
+        return None if self._tick is None else self._tick.reason(self.job_key)
+
     def tell(self, tick: Tick) -> None:
         """Note what a tick decided."""
-        self.reason = tick.reason(self.job_key)
+        self._tick = tick
         if self.job_key in tick.ledger.leases:
             self._admitted.set()
 
@@ -92,12 +95,12 @@ class QueueBoard:
 
     async def _tick(self) -> float:
         """Tick, tell everybody, and follow those who were asked to leave; answers the seconds to the next one."""
-        from trainops.steps.preemption import follow_leaving, leaving
+        from trainops.steps.preemption import follow_leaving
 
         tick = await in_thread(self._services.queue.tick)
         for waiter in list(self._waiters):
             waiter.tell(tick)
-        if not leaving(tick.ledger):
+        if not tick.ledger.leaving():
             return self._seconds
         freed = await in_thread(follow_leaving, self._services, tick.ledger, actor="the GPU queue", say=_log.info)
         return 0.0 if freed else min(self._seconds, LEAVING_SECONDS)

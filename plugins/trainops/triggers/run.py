@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from trainops.gcp.vertex import Jobs
     from trainops.steps.watch import Look, Until, Watch
     from trainops.triggers.board import Follower
+    from trainops.triggers.queue_board import Waiter
 
 SETTLE_SECONDS = 6.0
 """A trigger that fires sooner after the deferral can make the scheduler fail the task (Airflow 3.3: state mismatch)."""
@@ -201,11 +202,10 @@ class RunTrigger(BaseTrigger):
 
         until = time.monotonic() + _patience(look)
         async with queue_board_of(watch.services, self.poll_seconds).waiting(look.job_key) as waiter:
-            await asyncio.sleep(
-                URGENT_SECONDS
-            )  # a look that found nothing to do must not follow the one before at once
+            # Else looks that find nothing to do would follow each other at once.
+            await asyncio.sleep(URGENT_SECONDS)
             while not await waiter.admitted(min(QUEUED_SECONDS, max(0.0, until - time.monotonic()))):
-                if time.monotonic() >= until or not await in_background(watch.still_queued, waiter.reason or look.why):
+                if time.monotonic() >= until or not await in_background(_still_queued, watch, waiter, look):
                     return
                 self._tell_lines()
 
@@ -275,6 +275,10 @@ class RunTrigger(BaseTrigger):
 
     def _name(self) -> str:
         return f"{self.task_key['dag_id']}.{self.task_key['task_id']}"
+
+
+def _still_queued(watch: Watch, waiter: Waiter, look: Look) -> bool:
+    return watch.still_queued(waiter.reason() or look.why)
 
 
 def _patience(look: Look) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sysconfig
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -97,14 +97,6 @@ class Trainings:
         assert found is not None
         value: dict[str, Any] = found.value
         return value
-
-
-@pytest.fixture(scope="session")
-def vertex_url(start_vertex: Callable[[Path], str]) -> str:
-    python = ROOT / ".venv-trainer" / "bin" / "python"
-    if not python.exists():
-        pytest.skip("needs the trainer's environment .venv-trainer: make setup")
-    return start_vertex(python)
 
 
 @pytest.fixture

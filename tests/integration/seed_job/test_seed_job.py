@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -87,14 +87,6 @@ class Cloud:
         query = {"event": event, "job": job_number(record)}
         reply = httpx.get(f"{self.vertex_url}/journal", params=query).raise_for_status()
         return [entry for entry in reply.json()["entries"] if entry["replica"] != "install"]
-
-
-@pytest.fixture(scope="session")
-def vertex_url(start_vertex: Callable[[Path], str]) -> str:
-    python = ROOT / ".venv-trainer" / "bin" / "python"
-    if not python.exists():
-        pytest.skip("needs the trainer's environment .venv-trainer: make setup")
-    return start_vertex(python)
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ class LeaveSignals:
 
     def send(self, ledger: Ledger, orders: OrderStore) -> None:
         """Tell all that are to leave and that this process has not told yet."""
-        leaving = {key: item for key, item in ledger.leases.items() if item.leaving is not None and item.job_name}
+        leaving = ledger.leaving()
         self._sent &= {item.job_name for item in leaving.values() if item.job_name}
         for key, entry in leaving.items():
             if entry.job_name is not None and entry.job_name not in self._sent:

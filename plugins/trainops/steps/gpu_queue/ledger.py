@@ -57,6 +57,10 @@ class Ledger(BaseModel):
     policy: dict[str, Any] | None = Field(default=None, description="The queue's policy, as the last writer has it.")
     leases: dict[str, LeaseEntry] = Field(default_factory=dict, description="Leases by job key.")
 
+    def leaving(self) -> dict[str, LeaseEntry]:
+        """The leases whose holders were asked to leave."""
+        return {key: entry for key, entry in self.leases.items() if entry.leaving is not None}
+
     @model_validator(mode="before")
     @classmethod
     def _from_schema_1(cls, value: Any) -> Any:

@@ -9,9 +9,9 @@ from typing import TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from trainops import naming
-from trainops.errors import IntegrityError, WriteConflict
+from trainops.errors import WriteConflict
 from trainops.gcp.storage import Storage
-from trainops.steps.gpu_queue.parsing import parse
+from trainops.steps.gpu_queue.parsing import KnownObjects, parse
 
 RACES = 10
 
@@ -63,15 +63,20 @@ class OrderStore:
     def __init__(self, storage: Storage, work: str) -> None:
         self._storage = storage
         self._work = work
-        self._known: dict[str, tuple[int, JobOrders | PoolOrders]] = {}
-        self.unread: list[str] = []
+        pools = naming.pool_orders_folder(work)
+        self._objects: KnownObjects[JobOrders | PoolOrders] = KnownObjects(
+            storage, naming.orders_folder(work), lambda uri: PoolOrders if uri.startswith(pools) else JobOrders
+        )
+
+    @property
+    def unread(self) -> list[str]:
         """What stood among the orders at the last look and is none; it is left alone."""
+        return self._objects.unread
 
     def all(self) -> tuple[dict[str, JobOrders], dict[str, PoolOrders]]:
         """The orders by job key, and those by pool."""
-        self._look()
         jobs, pools = naming.job_orders_folder(self._work), naming.pool_orders_folder(self._work)
-        known = {uri.removesuffix(".json"): orders for uri, (_, orders) in self._known.items()}
+        known = {info.uri.removesuffix(".json"): orders for info, orders in self._objects.look()}
         return (
             {uri.removeprefix(jobs): item for uri, item in known.items() if isinstance(item, JobOrders)},
             {uri.removeprefix(pools): item for uri, item in known.items() if isinstance(item, PoolOrders)},
@@ -109,21 +114,3 @@ class OrderStore:
                 continue
             return after
         raise WriteConflict(f"{uri}: lost {RACES} races in a row", status=412)
-
-    def _look(self) -> None:
-        known: dict[str, tuple[int, JobOrders | PoolOrders]] = {}
-        unread: list[str] = []
-        pools = naming.pool_orders_folder(self._work)
-        for info in self._storage.list(naming.orders_folder(self._work)):
-            before = self._known.get(info.uri)
-            if before is not None and before[0] == info.generation:
-                known[info.uri] = before
-                continue
-            found = self._storage.read_json(info.uri)
-            kind: type[JobOrders | PoolOrders] = PoolOrders if info.uri.startswith(pools) else JobOrders
-            try:
-                if found is not None:
-                    known[info.uri] = (found.generation, parse(kind, info.uri, found.value))
-            except IntegrityError as error:
-                unread.append(str(error))
-        self._known, self.unread = known, unread

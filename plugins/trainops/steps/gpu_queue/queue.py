@@ -11,9 +11,9 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 
 from trainops import naming
 from trainops.config.gpu_pools import GpuPools
@@ -50,20 +50,16 @@ class Tick:
     knobs: gpu_queue.Knobs
     closed_to_us: str = ""
     """Why nobody is admitted by this deployment; empty when it plans."""
-    _sentences: dict[str, str] = field(default_factory=dict)
 
     def reason(self, job_key: str) -> str:
         """Why a job key starts, runs, leaves or waits, in one sentence."""
-        return self.closed_to_us or self.reasons().get(job_key, "it waits for the next look at the queue")
+        return self.closed_to_us or self.reasons.get(job_key, "it waits for the next look at the queue")
 
+    @cached_property
     def reasons(self) -> dict[str, str]:
         """The same of everybody; made when it is first asked for."""
-        if not self._sentences:
-            made = self.made
-            self._sentences.update(
-                gpu_queue.explain(made.plan, made.asked, self.quotas, self.knobs, closed=made.view.closed)
-            )
-        return self._sentences
+        made = self.made
+        return gpu_queue.explain(made.plan, made.asked, self.quotas, self.knobs, closed=made.view.closed)
 
 
 class GpuQueue:
@@ -176,15 +172,14 @@ class GpuQueue:
 
     def _told_how_far(self, record: Record, record_uri: str, not_before: datetime | None) -> bool:
         """Write into the request how far its job key has come; False when its owner wrote at the same time."""
-        uri = naming.request_uri(self.work, record.job_key)
-        found = self.storage.read_json(uri)
+        found = self._standing(record.job_key)
         if found is None:
             return True
-        stands = self._dated(parse(QueueRequest, uri, found.value), uri)
+        stands, generation = found
         now = request_of(record, record_uri, stands.gpus)
         kept = {"arrived": stands.arrived, "remaining_seconds": stands.remaining_seconds, "not_before": not_before}
         try:
-            self._write(now.model_copy(update=kept), generation=found.generation)
+            self._write(now.model_copy(update=kept), generation=generation)
         except WriteConflict:
             return False
         return True
@@ -237,7 +232,8 @@ class GpuQueue:
 
         ledger = self._ledger.swap(ticked)
         self._signals.send(ledger, self.orders)
-        gone = {key for key in _admitted(plans[-1]) if not self.storage.exists(naming.request_uri(self.work, key))}
+        admitted = [item.job_key for item in plans[-1].plan.admissions]
+        gone = {key for key in admitted if not self.storage.exists(naming.request_uri(self.work, key))}
         if gone:
             ledger = self._ledger.swap(lambda now: _take_back(now, gone))
         return self._told(ledger, plans[-1], begun)
@@ -266,20 +262,20 @@ class GpuQueue:
 
         :raises ConfigError: when no quota can ever hold what it waits for now; the request is gone then.
         """
-        uri = naming.request_uri(self.work, record.job_key)
-        found = self.storage.read_json(uri)
+        key = record.job_key
+        found = self._standing(key)
         if found is None:
             return False
-        stands = self._dated(parse(QueueRequest, uri, found.value), uri)
+        stands, generation = found
         asked = self._changed(stands, record, record_uri)
-        if asked is None and time.monotonic() - self._refreshed.get(uri, float("-inf")) < REFRESH_SECONDS:
+        if asked is None and time.monotonic() - self._refreshed.get(key, float("-inf")) < REFRESH_SECONDS:
             return True
-        self._refreshed[uri] = time.monotonic()
+        self._refreshed[key] = time.monotonic()
         asked = asked or stands
         if remaining_seconds is not None:
             asked = asked.model_copy(update={"remaining_seconds": remaining_seconds})
         with contextlib.suppress(WriteConflict):  # released, or written by another process of the same owner
-            self._write(asked, generation=found.generation)
+            self._write(asked, generation=generation)
         return True
 
     def _changed(self, stands: QueueRequest, record: Record, record_uri: str) -> QueueRequest | None:
@@ -304,12 +300,17 @@ class GpuQueue:
         pause = {"not_before": stands.not_before}
         return asked.model_copy(update={**pause, **({} if more else kept)})
 
-    def _dated(self, request: QueueRequest, uri: str) -> QueueRequest:
-        """The request with the moment at which it was first written, which no owner knows before it is."""
-        if request.arrived is not None:
-            return request
-        info = self.storage.info(uri)
-        return request.model_copy(update={"arrived": None if info is None else info.updated})
+    def _standing(self, job_key: str) -> tuple[QueueRequest, int] | None:
+        """A job key's request and its storage generation, with the moment at which it was first written."""
+        uri = naming.request_uri(self.work, job_key)
+        found = self.storage.read_json(uri)
+        if found is None:
+            return None
+        request = parse(QueueRequest, uri, found.value)
+        if request.arrived is None:  # no owner knows it before the first write
+            info = self.storage.info(uri)
+            request = request.model_copy(update={"arrived": None if info is None else info.updated})
+        return request, found.generation
 
     def _write(self, request: QueueRequest, *, generation: int) -> None:
         uri = naming.request_uri(self.work, request.job_key)
@@ -329,10 +330,6 @@ class GpuQueue:
 
 def _expired(ledger: Ledger, now: datetime) -> list[str]:
     return [key for key, item in ledger.leases.items() if item.state == "reserved" and item.reserved_until < now]
-
-
-def _admitted(made: Made) -> Iterable[str]:
-    return (item.job_key for item in made.plan.admissions)
 
 
 def _fits(entry: LeaseEntry, wanted: dict[str, int]) -> bool:

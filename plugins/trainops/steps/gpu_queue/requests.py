@@ -8,10 +8,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from trainops.errors import IntegrityError
-from trainops.gcp.storage import ObjectInfo, Storage
+from trainops.gcp.storage import Storage
 from trainops.policy.record import Record, Verdict
-from trainops.steps.gpu_queue.parsing import parse
+from trainops.steps.gpu_queue.parsing import KnownObjects
 
 
 class QueueRequest(BaseModel):
@@ -32,10 +31,6 @@ class QueueRequest(BaseModel):
     preemptible: bool = Field(default=False, description="Whether it can save its state when asked to leave.")
     not_before: datetime | None = Field(default=None, description="It pauses until then, and is not admitted.")
 
-    def progress(self) -> tuple[float, int]:
-        """How far it is, by what changes from attempt to attempt."""
-        return self.ran_seconds, self.preemptions
-
 
 @dataclass(frozen=True, slots=True)
 class FoundRequest:
@@ -46,44 +41,22 @@ class FoundRequest:
 
 
 class RequestStore:
-    """Reads all requests; what has not changed since is not read again."""
+    """Reads all requests."""
 
     def __init__(self, storage: Storage, work: str) -> None:
-        self._storage = storage
-        self._folder = f"{work}/queue/requests/"
-        self._known: dict[str, tuple[int, QueueRequest]] = {}
-        self.unread: list[str] = []
-        """What stood among the requests at the last look and is none, one sentence each; it is left alone."""
+        self._objects = KnownObjects(storage, f"{work}/queue/requests/", lambda _uri: QueueRequest)
+
+    @property
+    def unread(self) -> list[str]:
+        """What stood among the requests at the last look and is none: its own owner is told when it looks."""
+        return self._objects.unread
 
     def all(self) -> list[FoundRequest]:
-        """Every request that can be read.
-
-        An object that is no request stops nobody else's: its own owner is told when it looks, housekeeping in any case.
-        """
-        found: list[FoundRequest] = []
-        unread: list[str] = []
-        known: dict[str, tuple[int, QueueRequest]] = {}
-        for info in self._storage.list(self._folder):
-            try:
-                read = self._read(info)
-            except IntegrityError as error:
-                unread.append(str(error))
-                continue
-            if read is not None:
-                known[info.uri] = read
-                request = read[1].model_copy(update={"arrived": read[1].arrived or info.updated})
-                found.append(FoundRequest(request, info.updated))
-        self._known, self.unread = known, unread
-        return found
-
-    def _read(self, info: ObjectInfo) -> tuple[int, QueueRequest] | None:
-        known = self._known.get(info.uri)
-        if known is not None and known[0] == info.generation:
-            return known
-        document = self._storage.read_json(info.uri)
-        if document is None:
-            return None  # released since the list
-        return document.generation, parse(QueueRequest, info.uri, document.value)
+        """Every request that can be read, each with the moment of its first write."""
+        return [
+            FoundRequest(request.model_copy(update={"arrived": request.arrived or info.updated}), info.updated)
+            for info, request in self._objects.look()
+        ]
 
 
 def request_of(record: Record, record_uri: str, gpus: dict[str, int]) -> QueueRequest:

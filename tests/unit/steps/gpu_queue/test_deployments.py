@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
-import pytest
 from tests.unit.steps.lifecycle_model.world import JOB_KEY, POOLS, SETTINGS, World
 
 from trainops import naming
@@ -12,16 +9,6 @@ from trainops.config.gpu_pools import GpuPools
 from trainops.steps.gpu_queue import GpuQueue
 
 POOL = "NVIDIA_TESLA_T4/us-central1/standard"
-
-
-@pytest.fixture
-def world() -> World:
-    """A job key that waits while another one holds the pool."""
-    world = World(2, timedelta(0), deadlines=False)
-    world.begin()
-    world.other_takes_gpus()
-    world.look().to_the_end()
-    return world
 
 
 def other_deployment(world: World, quota: int) -> GpuQueue:

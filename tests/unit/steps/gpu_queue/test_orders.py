@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
-import pytest
 from tests.unit.steps.lifecycle_model.world import JOB_KEY, OTHER_KEY, SETTINGS, World
 
 from trainops import naming
 from trainops.steps.gpu_queue.orders import JobOrders, Order, PoolOrders, PriorityOrder
 
 POOL = "NVIDIA_TESLA_T4/us-central1/standard"
-
-
-@pytest.fixture
-def world() -> World:
-    """Two job keys that wait, while a third holds the pool."""
-    world = World(2, timedelta(0), deadlines=False)
-    world.begin()
-    world.other_takes_gpus()
-    world.look().to_the_end()
-    return world
 
 
 def order(world: World, why: str = "") -> Order:
