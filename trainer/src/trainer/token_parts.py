@@ -79,7 +79,7 @@ class TokenParts:
                 heldout.append((document.id, tokens, prompt))
             else:
                 train.add(tokens, prompt=prompt)
-        written = train.close() if train.documents else {"tokens": 0, "documents": 0, "shards": []}
+        written: dict[str, Any] = train.close() if train.documents else {"tokens": 0, "documents": 0, "shards": []}
         for one in written["shards"]:
             for item in filter(None, (one, one.get("mask"))):
                 item["name"] = f"{folder}/{item['name']}"
