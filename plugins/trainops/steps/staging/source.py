@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import BinaryIO, Protocol
 
 from trainops.errors import IntegrityError, TrainopsError
 from trainops.gcp.checksums import Crc32c
@@ -120,6 +120,6 @@ class Verified:
         raise changed(self._file)
 
 
-def changed(file: SourceFile, **_: Any) -> TrainopsError:
+def changed(file: SourceFile) -> TrainopsError:
     """Return the error that a file is not the one that was found."""
     return TrainopsError(f"{file.location} changed while it was staged; run the task again")
