@@ -41,8 +41,8 @@ check: setup  ## lint, format, types and the walls between the modules
 	.venv/bin/ruff check . && .venv/bin/ruff format --check . && PYTHONPATH=plugins:include .venv/bin/lint-imports
 	.venv/bin/mypy --exclude "tests/(trainer/|live/recompute_loss|integration/seed_job/trainer/)|benchmarks/training_" $(MAIN_PATHS) && .venv/bin/mypy --python-executable .venv-trainer/bin/python $(TRAINER_PATHS)
 
-bench: setup  ## what importing, submitting, waiting, queueing and training cost, beside what else one could take
-	$(PY) -m benchmarks.import_time && $(PY) -m benchmarks.submit && $(PY) -m benchmarks.waiting
+bench: setup  ## what importing, submitting, waiting, staging, queueing and training cost, beside what else one could take
+	$(PY) -m benchmarks.import_time && $(PY) -m benchmarks.submit && $(PY) -m benchmarks.waiting && $(PY) -m benchmarks.staging
 	$(PY) -m benchmarks.queue_plan && $(PY) -m benchmarks.queue_replay
 	.venv-trainer/bin/python -m benchmarks.training_speed
 

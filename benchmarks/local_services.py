@@ -51,17 +51,26 @@ def local_services(server: Sequence[str]) -> Generator[LocalServices]:
     """
     with tempfile.TemporaryDirectory(prefix="trainops-bench-") as name, contextlib.ExitStack() as running:
         folder = Path(name)
-        storage_port, vertex_port = free_port(), free_port()
-        storage, vertex = f"http://127.0.0.1:{storage_port}", f"http://127.0.0.1:{vertex_port}"
-        command = [str(_gcs_binary()), "-scheme", "http", "-host", "127.0.0.1", "-port", str(storage_port)]
-        command += ["-backend", "memory", "-log-level", "info"]
-        command += ["-public-host", f"127.0.0.1:{storage_port}", "-external-url", storage]
-        running.enter_context(_process(command, folder / "storage.log", f"{storage}/_internal/healthcheck"))
-        _post(f"{storage}/storage/v1/b", {"name": WORK})
+        vertex_port = free_port()
+        vertex = f"http://127.0.0.1:{vertex_port}"
+        storage = running.enter_context(storage_server(folder))
         values = {"PORT": str(vertex_port), "FOLDER": str(folder / "state"), "STORAGE": storage}
         asked = [sys.executable, *(values.get(word, word) for word in server)]
         running.enter_context(_process(asked, folder / "vertex.log", vertex))
         yield LocalServices(vertex, storage, folder / "storage.log", _environment(folder, vertex, storage))
+
+
+@contextlib.contextmanager
+def storage_server(folder: Path) -> Generator[str]:
+    """Start a GCS server that keeps objects in memory, with the bucket WORK; give its address. It logs to `folder`."""
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    command = [str(_gcs_binary()), "-scheme", "http", "-host", "127.0.0.1", "-port", str(port)]
+    command += ["-backend", "memory", "-log-level", "info"]
+    command += ["-public-host", f"127.0.0.1:{port}", "-external-url", url]
+    with _process(command, folder / "storage.log", f"{url}/_internal/healthcheck"):
+        _post(f"{url}/storage/v1/b", {"name": WORK})
+        yield url
 
 
 def with_bytecode(folder: Path) -> dict[str, str]:

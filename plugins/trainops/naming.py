@@ -2,7 +2,9 @@
 
 Layout of the two buckets (`work` and `models` are URIs such as `gs://local-llm-work`):
 
-    {work}/datasets/{dataset}/{sha16}/                    shards and manifest.json, written last
+    {work}/datasets/{dataset}/{sha16}/                    manifest.json, written last; sources.jsonl, the files read
+    {work}/datasets/{dataset}/parts/{hash}.jsonl          documents, in parts that many versions of the dataset share
+    {work}/datasets/{dataset}/groups/{key}.json           what a group of files, or all of them, was read to
     {work}/tokens/{dataset sha16}-{tokenizer sha16}/      token shards, tokenizer/, manifest.json
     {work}/packages/trainer/{version}/{sha16}/            trainer-{version}.tar.gz
     {work}/runs/{experiment}/{run_key}/{task}[-{i}].json  the record of a job key
@@ -104,6 +106,21 @@ def fingerprint(value: object) -> str:
 def dataset_folder(work: str, dataset: str, sha16: str) -> str:
     """Folder of a staged dataset."""
     return f"{work}/datasets/{dataset}/{sha16}"
+
+
+def dataset_parts(work: str, dataset: str) -> str:
+    """Folder of the parts that the versions of a dataset are made of."""
+    return f"{work}/datasets/{dataset}/parts"
+
+
+def dataset_groups(work: str, dataset: str) -> str:
+    """Folder of what groups of a dataset's files were read to."""
+    return f"{work}/datasets/{dataset}/groups"
+
+
+def dataset_group(work: str, dataset: str, key: str) -> str:
+    """Object that keeps what a group of a dataset's files was read to."""
+    return f"{dataset_groups(work, dataset)}/{key}.json"
 
 
 def tokens_folder(work: str, dataset_sha16: str, tokenizer_sha16: str) -> str:

@@ -6,7 +6,6 @@ means "only if it does not exist", with None "whatever is there".
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trainops.errors import IntegrityError, NotFoundError, RequestRefused, ServiceError, TransientError, WriteConflict
+from trainops.gcp.checksums import crc32c as crc32c
+from trainops.gcp.checksums import file_crc32c
 from trainops.gcp.credentials import credentials_for
 from trainops.gcp.faults import connection_error, reply_code, reply_text, service_error, service_errors
 from trainops.gcp.session import keep_connections
@@ -124,6 +125,21 @@ class Storage:
             raise
         return data
 
+    def read_range(self, uri: str, start: int, size: int, *, generation: int | None) -> bytes | None:
+        """Return `size` bytes of a version of an object from `start` on; None where it is no more.
+
+        No checksum: that is of the whole object. Raises the ServiceError family.
+        """
+        try:
+            with _errors(f"reading {uri}"):
+                data: bytes = self._blob(uri).download_as_bytes(
+                    start=start, end=start + size - 1, checksum=None, raw_download=True,
+                    if_generation_match=generation, timeout=TIMEOUT, retry=_retry(),
+                )  # fmt: skip
+        except (NotFoundError, WriteConflict):
+            return None
+        return data
+
     def read_json(self, uri: str) -> Document | None:
         """Return an object's JSON value with its generation, or None where there is no object.
 
@@ -170,13 +186,13 @@ class Storage:
         With `generation=0` an object that is there is compared before anything is sent.
         """
         if generation == 0 and self.exists(uri):
-            return self._same_or_conflict(uri, path.stat().st_size, _file_crc32c(path))
+            return self._same_or_conflict(uri, *file_crc32c(path))
         try:
             with _errors(f"writing {uri}"):
                 blob = self._blob(uri)
                 blob.upload_from_filename(str(path), **_write_options(generation))
         except WriteConflict:
-            return self._same_or_conflict(uri, path.stat().st_size, _file_crc32c(path))
+            return self._same_or_conflict(uri, *file_crc32c(path))
         return int(blob.generation)
 
     def download_file(self, uri: str, path: Path) -> int:
@@ -278,23 +294,6 @@ def split_uri(uri: str) -> tuple[str, str]:
     if scheme != "gs" or not bucket:
         raise RequestRefused(f"{uri!r} is not a URI of the form gs://bucket/name")
     return bucket, name
-
-
-def crc32c(data: bytes) -> str:
-    """Return the CRC32C of `data` as Google writes it: base64 of four big-endian bytes."""
-    import google_crc32c
-
-    return base64.b64encode(google_crc32c.value(data).to_bytes(4, "big")).decode()
-
-
-def _file_crc32c(path: Path) -> str:
-    import google_crc32c
-
-    checksum: Any = google_crc32c.Checksum()  # type: ignore[no-untyped-call]
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            checksum.update(block)
-    return base64.b64encode(checksum.digest()).decode()
 
 
 def _object_info(blob: Any) -> ObjectInfo:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import textwrap
+import threading
 import warnings
 from collections.abc import Iterator
 
@@ -13,6 +14,9 @@ BODY_LINES = 3
 """Lines of a function's body in a prompt, at most."""
 PROMPT_CHARACTERS = 160
 """A prompt takes whole lines up to this length; functions whose signature alone is longer give no pair."""
+
+_ONE_PARSES = threading.Lock()
+"""What warnings do is a setting of the whole process, and files are read in threads."""
 
 _QUOTES = '    """'
 
@@ -34,7 +38,7 @@ def docstring_pairs(source: str, where: str) -> Iterator[tuple[str, str]]:
 
 
 def _parsed(source: str, where: str) -> ast.Module:
-    with warnings.catch_warnings():
+    with _ONE_PARSES, warnings.catch_warnings():
         # Of old escapes and the like, which are no concern of who only reads the file.
         warnings.simplefilter("ignore")
         try:

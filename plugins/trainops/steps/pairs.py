@@ -16,19 +16,20 @@ def pair_line(prompt: str, response: str) -> str:
     return json.dumps({"prompt": prompt, "response": response}, ensure_ascii=False)
 
 
-def read_pair(value: Any, where: str) -> str:
-    """Return what a line of JSONL holds as `pair_line` writes it; other keys than the two are left out.
+def read_pair(value: Any, where: str, prompt_key: str = "prompt", response_key: str = "response") -> str:
+    """Return what a row holds as `pair_line` writes it; other keys than the two are left out.
 
     :param where: file and line, for errors.
     :raises ConfigError: it is no pair.
     """
     pair = value if isinstance(value, dict) else {}
-    prompt, response = pair.get("prompt"), pair.get("response")
+    prompt, response = pair.get(prompt_key), pair.get(response_key)
     if isinstance(prompt, str) and isinstance(response, str) and response:
         return pair_line(prompt, response)
-    key, wrong = ("response", response) if isinstance(prompt, str) else ("prompt", prompt)
+    key, wrong = (response_key, response) if isinstance(prompt, str) else (prompt_key, prompt)
     raise ConfigError(
-        "every line of pairs is an object with `prompt` and `response`, both strings, and the response not empty",
+        f"every line of pairs is an object with `{prompt_key}` and `{response_key}`, both strings, and the response "
+        "not empty",
         source=where,
         key=key,
         value=wrong if isinstance(value, dict) else value,

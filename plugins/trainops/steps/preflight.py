@@ -12,8 +12,8 @@ from trainops.config.machines import check_machines
 from trainops.config.plan import RunPlan
 from trainops.gcp.storage import Storage
 from trainops.settings import Settings, trainer_folder
-from trainops.steps.corpus import find_files, form_of
 from trainops.steps.packaging import check_trainer
+from trainops.steps.staging import find_files, form_of
 from trainops.validation import validated
 
 

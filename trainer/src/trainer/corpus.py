@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trainer.errors import UserError, nearest
-from trainer.files import Files, crc32c, join
+from trainer.files import Files, crc32c, join, resolve
 
 _SPLIT_PARTS = 10_000
 _PAIR_KEYS = ("prompt", "response")
@@ -57,7 +57,16 @@ class Corpus:
     def shards(self) -> Iterator[list[Document]]:
         """Read the documents of one shard after the other."""
         for shard in self._manifest["shards"]:
-            yield self._read_shard(join(self._folder, shard["name"]), shard)
+            yield self.read_shard(shard)
+
+    @property
+    def entries(self) -> list[dict[str, Any]]:
+        """What the manifest says of each shard."""
+        return list(self._manifest["shards"])
+
+    def read_shard(self, shard: dict[str, Any]) -> list[Document]:
+        """Read the documents of one shard."""
+        return self._read_shard(resolve(self._folder, shard["name"]), shard)
 
     def _read_shard(self, uri: str, shard: dict[str, Any]) -> list[Document]:
         data = self._files.read(uri)
@@ -69,7 +78,9 @@ class Corpus:
                 "delete the folder and stage the dataset again"
             )
         # Split at \n alone: documents may hold other line separators, which JSON does not escape.
-        items = map(json.loads, data.split(b"\n")[:-1])
+        seen_before = set(shard.get("skip", ()))
+        lines = (line for place, line in enumerate(data.split(b"\n")[:-1]) if place not in seen_before)
+        items = map(json.loads, lines)
         if self._pairs:
             return [pair for item in items for pair in read_pairs(item["text"], item.get("source", uri))]
         return [Document(item["id"], item["text"]) for item in items]

@@ -32,6 +32,14 @@ def join(folder: str, *names: str) -> str:
     return "/".join([folder.rstrip("/"), *names])
 
 
+def resolve(folder: str, name: str) -> str:
+    """Return where `name` is, seen from a folder; `../` in front of it leads to the folder above."""
+    folder = folder.rstrip("/")
+    while name.startswith("../"):
+        folder, name = folder.rpartition("/")[0], name.removeprefix("../")
+    return join(folder, name)
+
+
 class Files:
     """Reads and writes whole objects; a write is seen complete or not at all."""
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trainer.errors import UserError
-from trainer.files import Files, crc32c, join
+from trainer.files import Files, crc32c, join, resolve
 
 Tokens = npt.NDArray[np.uint16] | npt.NDArray[np.uint32]
 Mask = npt.NDArray[np.uint8]
@@ -129,7 +129,7 @@ def locate(shards: Sequence[Mapping[str, Any]], positions: Sequence[int]) -> str
 
 
 def _read(files: Files, folder: str, item: Mapping[str, Any]) -> bytes:
-    uri = join(folder, item["name"])
+    uri = resolve(folder, item["name"])
     data = files.read(uri)
     if data is None or crc32c(data) != item["crc32c"]:
         what = "no such object" if data is None else "corrupt"

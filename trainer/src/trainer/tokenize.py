@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from trainer.failures import guarded
 from trainer.files import Files, join
 from trainer.plan import read_plan
 from trainer.shards import ShardWriter, token_type
+from trainer.token_parts import TokenParts, are_shared, joined
 from trainer.vocabulary import load_tokenizer, train_vocabulary, wrap, write_vocabulary
 
 
@@ -70,24 +72,24 @@ def _train_texts(corpus: Corpus, config: TokenizerConfig) -> Iterator[str]:
 
 def _write_tokens(files: Files, output: str, corpus: Corpus, config: TokenizerConfig, wrapped: Any) -> dict[str, Any]:
     shape = {"vocab_size": len(wrapped), "end_of_text": wrapped.eos_token_id, "masked": config.documents == "pairs"}
-    train, heldout = (ShardWriter(files, output, split, **shape) for split in ("train", "heldout"))
+    heldout = ShardWriter(files, output, "heldout", **shape)
     kept: list[tuple[str, list[int], int]] = []
-    size = 0
-    for document, tokens, prompt in _encoded(corpus, wrapped.backend_tokenizer):
-        size += len(document.prompt.encode()) + len(document.text.encode())
-        if document.held_out(config.heldout_fraction):
-            kept.append((document.id, tokens, prompt))
-        else:
-            train.add(tokens, prompt=prompt)
+    if are_shared(corpus, config):
+        parts = TokenParts(files, output, config, wrapped.backend_tokenizer.to_str(), shape)
+        found = parts.read_all(corpus, partial(_encoded, wrapped.backend_tokenizer))
+        train, size = joined(found), sum(part["bytes"] for part in found)
+        kept = [(key, tokens, prompt) for part in found for key, tokens, prompt in part["heldout"]]
+    else:
+        train, size = _write_train(files, output, corpus, config, wrapped, shape, kept)
     # By id: a hash mixes the documents, so that the first windows, on which models are compared, are of every kind.
     for _, tokens, prompt in sorted(kept):
         heldout.add(tokens, prompt=prompt)
-    if not train.documents or not heldout.documents:
+    if not train["documents"] or not heldout.documents:
         raise UserError(
-            f"tokenizer.heldout_fraction: {config.heldout_fraction} makes {train.documents} documents to train on and "
-            f"{heldout.documents} held out, and both need one; add documents or change the fraction"
+            f"tokenizer.heldout_fraction: {config.heldout_fraction} makes {train['documents']} documents to train on "
+            f"and {heldout.documents} held out, and both need one; add documents or change the fraction"
         )
-    manifest = {"train": train.close(), "heldout": heldout.close()}
+    manifest = {"train": train, "heldout": heldout.close()}
     return {
         "schema": 1,
         "dataset_sha16": corpus.sha16,
@@ -100,18 +102,39 @@ def _write_tokens(files: Files, output: str, corpus: Corpus, config: TokenizerCo
     }
 
 
-def _encoded(corpus: Corpus, tokenizer: Tokenizer) -> Iterator[tuple[Document, list[int], int]]:
+def _write_train(
+    files: Files,
+    output: str,
+    corpus: Corpus,
+    config: TokenizerConfig,
+    wrapped: Any,
+    shape: dict[str, Any],
+    kept: list[tuple[str, list[int], int]],
+) -> tuple[dict[str, Any], int]:
+    """Write what is trained on; put what is held out into `kept`. Return the split's manifest and the texts' bytes."""
+    train, size = ShardWriter(files, output, "train", **shape), 0
+    for shard in corpus.shards():
+        for document, tokens, prompt in _encoded(wrapped.backend_tokenizer, shard):
+            size += len(document.prompt.encode()) + len(document.text.encode())
+            if document.held_out(config.heldout_fraction):
+                kept.append((document.id, tokens, prompt))
+            else:
+                train.add(tokens, prompt=prompt)
+    # Of none there is nothing to write: the user is told.
+    return train.close() if train.documents else {"tokens": 0, "documents": 0, "shards": []}, size
+
+
+def _encoded(tokenizer: Tokenizer, shard: list[Document]) -> Iterator[tuple[Document, list[int], int]]:
     """Each document, its tokens, and how many of them are of its prompt."""
 
     def encode(texts: list[str]) -> list[list[int]]:
         return [encoding.ids for encoding in tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
 
-    for shard in corpus.shards():
-        prompts = encode([document.prompt for document in shard])
-        texts = encode([document.text for document in shard])
-        # Apart, so that no token spans the two: whoever asks the model later gives it the prompt alone.
-        for document, prompt, text in zip(shard, prompts, texts, strict=True):
-            yield document, prompt + text, len(prompt)
+    prompts = encode([document.prompt for document in shard])
+    texts = encode([document.text for document in shard])
+    # Apart, so that no token spans the two: whoever asks the model later gives it the prompt alone.
+    for document, prompt, text in zip(shard, prompts, texts, strict=True):
+        yield document, prompt + text, len(prompt)
 
 
 def entropy(counts: npt.NDArray[np.int64]) -> float:

@@ -9,7 +9,10 @@ import pytest
 
 from trainops.config.dataset import Dataset
 from trainops.errors import ConfigError
-from trainops.steps.corpus import Counts, SourceFile, find_files, form_of, read_documents
+from trainops.steps.staging import SourceFile, find_files, form_of
+from trainops.steps.staging.documents import Counts, Form, SourceDocument, read_documents
+from trainops.steps.staging.local_folder import LocalFolder
+from trainops.steps.staging.rows import read_rows
 
 DAY = date(2026, 11, 29)
 
@@ -18,9 +21,16 @@ def dataset(path: Path | str, **changes: Any) -> Dataset:
     return Dataset.model_validate({"name": "texts", "description": "Texts.", "path": str(path), **changes})
 
 
+def documents_of(found: Dataset, counts: Counts, form: Form = "text") -> list[SourceDocument]:
+    source = LocalFolder()
+    files = [source.fingerprinted(file) for file in find_files(found, DAY)]
+    rows = (row for file in files for row in read_rows(found, source, file))
+    return list(read_documents(found, form, rows, counts))
+
+
 def read(folder: Path, **changes: Any) -> tuple[list[tuple[str, str]], Counts]:
     counts = Counts()
-    documents = read_documents(find_files(dataset(folder, **changes), DAY), counts)
+    documents = documents_of(dataset(folder, **changes), counts)
     return [(document.source, document.text) for document in documents], counts
 
 
@@ -30,7 +40,7 @@ def test_files_are_found_in_all_folders_in_the_order_of_their_paths(tmp_path: Pa
         (tmp_path / name).write_text(name)
     found = find_files(dataset(tmp_path, include=["**/*.txt"], exclude=["skip/**"]), DAY)
     assert [file.source for file in found] == ["a/b/c.txt", "a/z.txt", "b.txt"]
-    assert found[2] == SourceFile("b.txt", str(tmp_path / "b.txt"))
+    assert found[2] == SourceFile("b.txt", str(tmp_path / "b.txt"), size=5)
 
 
 def test_the_data_date_stands_in_the_path(tmp_path: Path) -> None:
@@ -94,7 +104,7 @@ def test_text_and_jsonl_and_their_gzip_are_read(tmp_path: Path) -> None:
         ("c.jsonl:3", "third"),
         ("d.jsonl.gz:1", "zw\u00f6lf"),
     ]
-    assert counts.files == 4
+    assert counts.rows == 5
 
 
 def test_what_is_no_document_is_counted(tmp_path: Path) -> None:
@@ -104,8 +114,9 @@ def test_what_is_no_document_is_counted(tmp_path: Path) -> None:
     (tmp_path / "d.txt").write_bytes(b"\xff\xfe\x00")
     (tmp_path / "e.jsonl").write_bytes(b'{"text": ""}\n{"text": "\xe9\xe9"}\n{"text": "\\ud800"}\n{"text": "same"}\n')
     documents, counts = read(tmp_path)
-    assert documents == [("a.txt", "same")]
-    assert (counts.files, counts.empty, counts.bad_utf8, counts.duplicates) == (5, 2, 3, 2)
+    assert documents == [("a.txt", "same"), ("b.txt", "same"), ("e.jsonl:4", "same")]
+    assert (counts.rows, counts.empty, counts.bad_utf8, counts.broken) == (8, 2, 3, 0)
+    assert counts.places == ["d.txt: not UTF-8", "e.jsonl:2: not UTF-8", "e.jsonl:3: not UTF-8"]
 
 
 @pytest.mark.parametrize(
@@ -133,14 +144,14 @@ def test_what_is_no_whole_gzip_is_told(tmp_path: Path, data: bytes) -> None:
 
 def test_a_documents_id_is_the_hash_of_its_text_alone(tmp_path: Path) -> None:
     (tmp_path / "x.txt").write_text("text")
-    (document,) = read_documents(find_files(dataset(tmp_path), DAY), Counts())
+    (document,) = documents_of(dataset(tmp_path), Counts())
     assert document.id == "982d9e3eb996f559"
 
 
 def read_pairs(folder: Path, **changes: Any) -> list[tuple[str, str]]:
-    files = find_files(dataset(folder, **changes), DAY)
-    form = form_of(dataset(folder, **changes), files, "pairs")
-    return [(document.source, document.text) for document in read_documents(files, Counts(), form=form)]
+    found = dataset(folder, **changes)
+    form = form_of(found, find_files(found, DAY), "pairs")
+    return [(document.source, document.text) for document in documents_of(found, Counts(), form)]
 
 
 def test_a_line_of_pairs_is_a_document_of_one_pair(tmp_path: Path) -> None:
@@ -191,3 +202,56 @@ def test_functions_with_docstrings_make_the_document_of_a_file(tmp_path: Path) -
     with pytest.raises(ConfigError, match=r"tokenizer: \{documents: pairs\}") as caught:
         form_of(dataset(tmp_path, pairs_from="docstrings"), [], None)
     assert (caught.value.key, caught.value.value) == ("pairs_from", "docstrings")
+
+
+def test_broken_rows_are_passed_over_up_to_the_limit_and_told_with_file_and_line(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_text('{"text": "a"}\n{broken\n{"texts": "b"}\n' + '{"text": "%s"}\n' % ("c" * 90))
+    limits: dict[str, Any] = {"on_broken_row": "skip", "max_row_bytes": 80}
+    documents, counts = read(tmp_path, max_broken_rows=3, **limits)
+    assert documents == [("x.jsonl:1", "a")]
+    assert (counts.rows, counts.broken) == (4, 3)
+    assert [place.partition(": ")[0].rpartition("/")[2] for place in counts.places] == [
+        "x.jsonl:2", "x.jsonl:3", "x.jsonl:4"
+    ]  # fmt: skip
+    assert "max_row_bytes: 80 bytes" in counts.places[2]
+    with pytest.raises(ConfigError, match=r"3 rows are broken, the first: .*x\.jsonl:2") as caught:
+        read(tmp_path, max_broken_rows=2, **limits)
+    assert (caught.value.key, caught.value.value) == ("max_broken_rows", 2)
+    with pytest.raises(ConfigError, match="not JSON"):
+        read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "broken"),
+    [
+        ("x.jsonl", '{"text": "a", "score": 1, "good": true}', None),
+        ("x.jsonl", '{"text": "a", "score": true, "good": true}', "score"),
+        ("x.jsonl", '{"text": "a", "score": "1", "good": true}', "score"),
+        ("x.jsonl", '{"text": "a", "score": 0.5}', "good"),
+        ("x.jsonl", '{"text": "a", "score": 0.5, "good": 1}', "good"),
+        ("x.csv", "text,score,good\na,0.5,true", None),
+        ("x.csv", "text,score,good\na,much,true", "score"),
+        ("x.csv", "text,score,good\na,1,yes", "good"),
+        ("x.csv", "text,score\na,1", "good"),
+    ],
+)
+def test_a_demanded_column_is_there_and_of_its_type(tmp_path: Path, name: str, line: str, broken: str | None) -> None:
+    (tmp_path / name).write_text(line)
+    columns = {"score": "number", "good": "boolean"}
+    if broken is None:
+        assert [text for _, text in read(tmp_path, columns=columns)[0]] == ["a"]
+        return
+    with pytest.raises(ConfigError, match="must be a") as caught:
+        read(tmp_path, columns=columns)
+    assert caught.value.key == broken
+
+
+def test_columns_have_the_names_that_the_dataset_says(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_text('{"body": "b", "question": "q", "answer": "a"}\n')
+    assert read(tmp_path, text_column="body")[0] == [("x.jsonl:1", "b")]
+    assert read_pairs(tmp_path, prompt_column="question", response_column="answer") == [
+        ("x.jsonl:1", '{"prompt": "q", "response": "a"}')
+    ]
+    with pytest.raises(ConfigError, match="allowed: body, question, answer") as caught:
+        read(tmp_path, text_column="bodi")
+    assert (caught.value.source, caught.value.nearest) == ("x.jsonl:1", "body")
