@@ -26,6 +26,11 @@ class StorageProxy:
         """Arm a fault and return its id."""
         return str(httpx.post(f"{self.url}/faults", json=fault).raise_for_status().json()["id"])
 
+    def armed(self) -> list[dict[str, Any]]:
+        """The faults that have not struck as often as they shall."""
+        faults: list[dict[str, Any]] = httpx.get(f"{self.url}/faults").raise_for_status().json()
+        return faults
+
     def behave(self) -> None:
         """Forget all faults."""
         httpx.delete(f"{self.url}/faults").raise_for_status()
