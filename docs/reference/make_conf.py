@@ -60,9 +60,9 @@ def _section(name: str, keys: list[tuple[str, dict[str, Any]]]) -> str:
 
 
 def _row(name: str, schema: dict[str, Any]) -> str:
-    kind = next(option for option in schema["anyOf"] if option["type"] != "null")
+    kinds = " or ".join(_value(option) for option in schema["anyOf"] if option["type"] != "null")
     examples = ", ".join(f"`{json.dumps(example)}`" for example in schema["examples"])
-    return f"| `{name}` | {_value(kind)} | {schema['description']} | {examples} |"
+    return f"| `{name}` | {kinds} | {schema['description']} | {examples} |"
 
 
 def _value(kind: dict[str, Any]) -> str:

@@ -17,7 +17,7 @@ from trainops.config.priority import CLASSES, HIGHEST, LOWEST, class_name
 from trainops.errors import ConfigError
 from trainops.settings import load_settings
 from trainops.steps.gpu_queue import GpuQueue, Tick
-from trainops.steps.gpu_queue.orders import JobOrders, Order, PoolOrders, PriorityOrder
+from trainops.steps.gpu_queue.orders import Order, PriorityOrder
 from trainops.steps.services import Services
 
 
@@ -87,13 +87,13 @@ def _why(tick: Tick, args: argparse.Namespace) -> int:
 def _set_priority(queue: GpuQueue, tick: Tick, args: argparse.Namespace) -> str:
     key, number = find_key(tick, args.key), _priority(args.priority)
     order = PriorityOrder(**_order(args).model_dump(), priority=number)
-    queue.orders.change_job(key, lambda now: _with(now, "priority", order))
+    queue.orders.change_job(key, lambda now: now.ordered("priority", order))
     return f"{key} has priority {class_name(number)} from the next look at the queue on"
 
 
 def _hold(queue: GpuQueue, tick: Tick, args: argparse.Namespace) -> str:
     key, order = find_key(tick, args.key), _order(args)
-    queue.orders.change_job(key, lambda now: _with(now, "hold", order))
+    queue.orders.change_job(key, lambda now: now.ordered("hold", order))
     if key in tick.ledger.leases:
         return f"{key} holds GPUs and goes on; it is held when it has left them (`trainops queue preempt {key}`)"
     return f"{key} is held; `trainops queue release {key}` lets it go on"
@@ -110,7 +110,7 @@ def _preempt(queue: GpuQueue, tick: Tick, args: argparse.Namespace) -> str:
             value=key, next_step="cancel its task in Airflow instead, or wait until its job runs",
         )  # fmt: skip
     order = _order(args)
-    queue.orders.change_job(key, lambda now: _with(now, "preempt", order))
+    queue.orders.change_job(key, lambda now: now.ordered("preempt", order))
     return f"{key} is asked to save its state and leave at the next look at the queue; it waits again after that"
 
 
@@ -124,12 +124,10 @@ def _release(queue: GpuQueue, tick: Tick, args: argparse.Namespace) -> str:
     by = _order(args)
     if "/" in args.key:
         pool = _pool(queue, args.key)
-        queue.orders.change_pool(
-            pool, lambda now: PoolOrders(history=(*now.history, *_said("drain", now.drain), f"released by {by}"))
-        )
+        queue.orders.change_pool(pool, lambda now: now.released(by))
         return f"{pool} is open"
     key = find_key(tick, args.key)
-    queue.orders.change_job(key, lambda now: JobOrders(history=(*_history(now), f"released by {by}")))
+    queue.orders.change_job(key, lambda now: now.released(by))
     return f"{key} is released: no hold, no other priority than its own"
 
 
@@ -173,17 +171,3 @@ def _priority(text: str) -> int:
 def _order(args: argparse.Namespace) -> Order:
     by = args.by or f"{getpass.getuser()}@{socket.gethostname()}"
     return Order(by=by, at=datetime.now(UTC), why=args.why)
-
-
-def _with(orders: JobOrders, kind: str, order: Order) -> JobOrders:
-    history = (*orders.history, *_said(kind, getattr(orders, kind)))
-    return orders.model_copy(update={kind: order, "history": history})
-
-
-def _history(orders: JobOrders) -> tuple[str, ...]:
-    kinds = ("priority", "hold", "preempt")
-    return (*orders.history, *(line for kind in kinds for line in _said(kind, getattr(orders, kind))))
-
-
-def _said(kind: str, order: Order | None) -> tuple[str, ...]:
-    return () if order is None else (f"{kind} by {order}",)

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from trainops.config.model import Config, Day
+from trainops.config.priority import Priority
 
 CONF = "conf"
 """Source that errors in the conf are told with."""
@@ -63,8 +64,11 @@ class RunConf(Config):
     region: str | None = _key(
         "Machines", "Region", "Region that the job runs in.", ["us-central1"], pattern=r"^[a-z]+-[a-z]+[0-9]+$"
     )
-    priority: int | None = _key(
-        "Queue", "Priority", "Priority class in the GPU queue: larger goes first.", [50, 90], ge=0, le=100
+    priority: Priority | None = _key(
+        "Queue",
+        "Priority",
+        "Priority class in the GPU queue: low, normal, high, urgent, or 0 to 100; larger goes first.",
+        ["high", 90],
     )
     max_eval_loss: float | None = _key(
         "Promotion", "Largest loss", "Promote only at or below this evaluation loss, in nats per token.", [4.0], gt=0

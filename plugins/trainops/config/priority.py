@@ -6,6 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
+from trainops.validation import Refused
+
 CLASSES = {"low": 25, "normal": 50, "high": 75, "urgent": 100}
 """The classes that have names. A larger number goes first, whatever else is said of two requests."""
 
@@ -15,12 +17,14 @@ LOWEST, HIGHEST = 0, 100
 def _to_number(value: Any) -> Any:
     if not isinstance(value, str):
         return value
+    if value.isascii() and value.isdecimal():  # a trigger form has text only
+        return int(value)
     if value not in CLASSES:
-        raise ValueError(f"a priority is one of {', '.join(CLASSES)}, or a number from {LOWEST} to {HIGHEST}")
+        raise Refused(f"neither a class nor a number from {LOWEST} to {HIGHEST}", allowed=CLASSES)
     return CLASSES[value]
 
 
-Priority = Annotated[int, Field(ge=LOWEST, le=HIGHEST), BeforeValidator(_to_number, json_schema_input_type=int | str)]
+Priority = Annotated[int, Field(ge=LOWEST, le=HIGHEST), BeforeValidator(_to_number, json_schema_input_type=str | int)]
 """A priority class: its name, or a number."""
 
 

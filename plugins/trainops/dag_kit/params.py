@@ -15,17 +15,23 @@ def conf_params() -> dict[str, Param]:
 
 
 def _param(schema: dict[str, Any]) -> Param:
-    """A Param of a nullable field: pydantic's `anyOf [type, null]`, in the form that Airflow's UI draws."""
+    """A Param of a nullable field: pydantic's `anyOf [types, null]`, in the form that Airflow's UI draws.
+
+    Of several types the first one is what the form shows; its limits are those of the Param.
+    """
     described = {
         key: value for key, value in schema.items() if key not in {"anyOf", "default", "examples", "description"}
     }
-    kind = next(option for option in schema["anyOf"] if option["type"] != "null")
+    kinds = [option for option in schema["anyOf"] if option["type"] != "null"]
+    kind = kinds[0]
     limits = {key: value for key, value in kind.items() if key not in {"type", "enum"}}
     if "enum" in kind:
         limits["enum"] = [None, *kind["enum"]]
     else:
         limits["examples"] = schema.get("examples", [])
-    return Param(None, type=["null", kind["type"]], description=_text(schema), **described, **limits)
+    return Param(
+        None, type=["null", *(option["type"] for option in kinds)], description=_text(schema), **described, **limits
+    )
 
 
 def _text(schema: dict[str, Any]) -> str:

@@ -91,6 +91,9 @@ class QueueBoard:
             except TrainopsError as error:
                 _log.warning("the GPU queue could not be looked at: %s", error)
                 pause = self._seconds
+            except Exception:  # one who waits would be told nothing for ever, were this task to end
+                _log.exception("the GPU queue could not be looked at")
+                pause = self._seconds
             await asyncio.sleep(pause)
 
     async def _tick(self) -> float:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from trainops.config.conf import RunConf
+from trainops.config.priority import CLASSES
 from trainops.errors import ConfigError
 from trainops.validation import validated
 
@@ -28,6 +29,9 @@ from trainops.validation import validated
         ({"worker_count": -1}, "worker_count", None),
         ({"accelerator_count": 65}, "accelerator_count", None),
         ({"priority": 101}, "priority", None),
+        ({"priority": "101"}, "priority", None),
+        ({"priority": "hihg"}, "priority", "high"),
+        ({"priority": True}, "priority", None),
         ({"seed": 2**32}, "seed", None),
         ({"promote": "alway"}, "promote", None),
         ({"promote": "nevr"}, "promote", "never"),
@@ -51,6 +55,11 @@ def test_only_what_was_given_is_kept() -> None:
     assert conf.given() == {"data_date": "2026-11-29", "steps": 5}
 
 
+@pytest.mark.parametrize(("given", "kept"), [("high", 75), ("urgent", 100), (90, 90), ("90", 90), (0, 0)])
+def test_a_priority_is_a_class_or_a_number_also_as_text_of_the_form(given: object, kept: int) -> None:
+    assert validated(RunConf, {"priority": given}, source="conf").given() == {"priority": kept}
+
+
 def test_a_whole_number_is_a_learning_rate() -> None:
     assert validated(RunConf, {"learning_rate": 1}, source="conf").given() == {"learning_rate": 1}
 
@@ -68,4 +77,5 @@ def test_the_schema_carries_what_the_trigger_form_needs() -> None:
 def test_every_example_is_accepted() -> None:
     for key, schema in RunConf.model_json_schema()["properties"].items():
         for example in schema["examples"]:
-            assert validated(RunConf, {key: example}, source="conf").given() == {key: example}
+            kept = CLASSES.get(example, example) if key == "priority" else example
+            assert validated(RunConf, {key: example}, source="conf").given() == {key: kept}

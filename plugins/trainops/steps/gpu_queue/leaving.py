@@ -10,7 +10,7 @@ from trainops.errors import IntegrityError, WriteConflict
 from trainops.gcp.storage import Storage
 from trainops.policy.record import LeaveOrder, Record
 from trainops.steps.gpu_queue.ledger import LeaseEntry, Ledger
-from trainops.steps.gpu_queue.orders import OrderStore
+from trainops.steps.gpu_queue.orders import JobOrders, OrderStore
 from trainops.steps.record_store import RecordStore
 
 
@@ -34,7 +34,7 @@ class LeaveSignals:
             if entry.job_name is not None and entry.job_name not in self._sent:
                 with contextlib.suppress(IntegrityError):  # housekeeping reports a record that cannot be read
                     self._tell(entry)
-                orders.change_job(key, lambda now: now.model_copy(update={"preempt": None}))
+                orders.change_job(key, JobOrders.left)
                 self._sent.add(entry.job_name)
 
     def _tell(self, entry: LeaseEntry) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import TypeVar
+from typing import Literal, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -16,6 +16,9 @@ from trainops.steps.gpu_queue.parsing import KnownObjects, parse
 RACES = 10
 
 Orders = TypeVar("Orders", "JobOrders", "PoolOrders")
+
+Kind = Literal["priority", "hold", "preempt"]
+"""What may be ordered of a job key."""
 
 
 class Order(BaseModel):
@@ -45,7 +48,23 @@ class JobOrders(BaseModel):
     priority: PriorityOrder | None = Field(default=None, description="Counts instead of the request's priority.")
     hold: Order | None = Field(default=None, description="Keeps it from starting until it is released.")
     preempt: Order | None = Field(default=None, description="Makes room, once; taken away when it was asked to.")
-    history: tuple[str, ...] = Field(default=(), description="Orders that were replaced or taken back, oldest first.")
+    history: tuple[str, ...] = Field(
+        default=(), description="Orders that were replaced, carried out or taken back, oldest first."
+    )
+
+    def ordered(self, kind: Kind, order: Order) -> JobOrders:
+        """The orders with another one of that kind; the history tells of the one whose place it takes."""
+        history = (*self.history, *_said(kind, getattr(self, kind)))
+        return self.model_copy(update={kind: order, "history": history})
+
+    def left(self) -> JobOrders:
+        """The orders once the job was asked to make room: that counts once, and stands in the history from now on."""
+        return self.model_copy(update={"preempt": None, "history": (*self.history, *_said("preempt", self.preempt))})
+
+    def released(self, by: Order) -> JobOrders:
+        """Nothing stands ordered any more; the history tells of what did."""
+        stood = (line for kind in get_args(Kind) for line in _said(kind, getattr(self, kind)))
+        return JobOrders(history=(*self.history, *stood, f"released by {by}"))
 
 
 class PoolOrders(BaseModel):
@@ -55,6 +74,10 @@ class PoolOrders(BaseModel):
 
     drain: Order | None = Field(default=None, description="Nobody is admitted there; who runs there stays.")
     history: tuple[str, ...] = Field(default=(), description="Orders that were taken back, oldest first.")
+
+    def released(self, by: Order) -> PoolOrders:
+        """The pool is open; the history tells who drained it."""
+        return PoolOrders(history=(*self.history, *_said("drain", self.drain), f"released by {by}"))
 
 
 class OrderStore:
@@ -114,3 +137,7 @@ class OrderStore:
                 continue
             return after
         raise WriteConflict(f"{uri}: lost {RACES} races in a row", status=412)
+
+
+def _said(kind: str, order: Order | None) -> tuple[str, ...]:
+    return () if order is None else (f"{kind} by {order}",)

@@ -55,3 +55,19 @@ def test_the_reason_of_one_that_waits_names_who_holds_the_gpus(world: World) -> 
     reason = world.calm.queue.tick().reason(JOB_KEY)
     assert f"needs 2 x {POOL}, 0 of 2 are free ({OTHER_KEY} holds 2)" in reason
     assert "probably starts in" in reason
+
+
+def test_the_history_tells_of_every_order_that_no_longer_stands(world: World) -> None:
+    urgent = PriorityOrder(by="ana", at=world.now, priority=100)
+    orders = JobOrders().ordered("preempt", order(world, "a demonstration")).ordered("priority", urgent)
+    asked = orders.left()
+    assert (asked.preempt, asked.priority) == (None, urgent)
+    assert [line.partition(",")[0] for line in asked.history] == ["preempt by ana"]
+    assert asked.left() == asked
+    released = asked.released(order(world))
+    assert released == JobOrders(history=released.history)
+    assert [line.partition(",")[0] for line in released.history] == [
+        "preempt by ana",
+        "priority by ana",
+        "released by ana",
+    ]
