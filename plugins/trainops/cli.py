@@ -24,6 +24,7 @@ COMMANDS = {
     "queue": "show who holds GPUs, who waits and why; change priorities, hold, preempt",
     "runs": "show runs and how they went",
     "models": "show models, their versions and channels",
+    "lineage": "show what a model was made of, down to the files of its rows, and what it cost",
 }
 """Every command, and what it does."""
 

@@ -25,7 +25,7 @@ QUOTA = 8
 MACHINES = {1: "g2-standard-12", 2: "g2-standard-24", 4: "g2-standard-48", 8: "g2-standard-96"}
 CLASSES = {"low": 25, "normal": 50, "high": 75}
 URGENT = 100
-STEPS = 1500
+STEPS = 200
 FINAL = {"JOB_STATE_SUCCEEDED", "JOB_STATE_FAILED", "JOB_STATE_CANCELLED"}
 
 
@@ -84,7 +84,7 @@ class Mix:
 
     def start(self, asked: Asked) -> None:
         """Write the run's plan, and trigger it."""
-        training = {**self._plan["trainer"], "steps": STEPS, "checkpoint_every": 400, "log_every": 1, "eval_every": 0}
+        training = {**self._plan["trainer"], "steps": STEPS, "checkpoint_every": 50, "log_every": 1, "eval_every": 0}
         plan = self._plan | {"run_key": asked.name, "priority": asked.priority, "trainer": training}
         uri = f"{self.cloud.services.settings.work}/runs/mix/{asked.name}/plan.json"
         self.cloud.services.storage.write_json(uri, plan, generation=0)

@@ -116,7 +116,7 @@ def _preempt(queue: GpuQueue, tick: Tick, args: argparse.Namespace) -> str:
 
 def _drain(queue: GpuQueue, _tick: Tick, args: argparse.Namespace) -> str:
     pool, order = _pool(queue, args.key), _order(args)
-    queue.orders.change_pool(pool, lambda now: now.model_copy(update={"drain": order}))
+    queue.orders.change_pool(pool, lambda now: now.drained(order))
     return f"{pool} is drained: nobody is admitted; `trainops queue release {pool}` opens it again"
 
 

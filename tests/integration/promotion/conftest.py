@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from trainops.config.plan import RunPlan
 from trainops.gcp.storage import Document, Storage
 from trainops.jobspec.installation import command
 from trainops.policy.promotion_gate import Decision
-from trainops.policy.record import Attempt, Record, TaskTry
+from trainops.policy.record import Attempt, Record, TaskTry, Verdict
 from trainops.settings import Settings
 from trainops.steps import promotion
 from trainops.steps.channels import Channel, Pointer, read_channel
@@ -112,7 +112,11 @@ class Training:
         package = f"{work}/packages/trainer/0.1.0/cccccccccccccccc/trainer-0.1.0.tar.gz"
         container = {"imageUri": "image", "command": command("trainer.task", [package]), "args": args}
         now = datetime(2026, 11, 30, tzinfo=UTC)
-        attempt = Attempt(number=1, writer="w", intent_at=now, create_deadline=now, job_name="customJobs/1")
+        attempt = Attempt(
+            number=1, writer="w", intent_at=now, create_deadline=now, job_name="customJobs/1", bound_at=now,
+            ended_at=now + timedelta(minutes=90), verdict=Verdict.SUCCEEDED,
+        )  # fmt: skip
+        machines = {"machineSpec": {"machineType": "n1-standard-8"}, "replicaCount": "2"}
         record = Record(
             job_key=f"{self.plan.run_key}-submit_training",
             run_key=self.plan.run_key,
@@ -120,7 +124,7 @@ class Training:
             owner=TaskTry(dag_id=self.plan.dag_id, run_id=self.plan.run_id, task_id="submit_training"),
             opened_at=now,
             region="us-central1",
-            spec={"jobSpec": {"workerPoolSpecs": [{"containerSpec": container}]}},
+            spec={"jobSpec": {"workerPoolSpecs": [machines | {"containerSpec": container}]}},
             spec_hash="0",
             folder=self.folder,
             attempts=(attempt,),

@@ -73,7 +73,11 @@ class PoolOrders(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     drain: Order | None = Field(default=None, description="Nobody is admitted there; who runs there stays.")
-    history: tuple[str, ...] = Field(default=(), description="Orders that were taken back, oldest first.")
+    history: tuple[str, ...] = Field(default=(), description="Orders that were replaced or taken back, oldest first.")
+
+    def drained(self, order: Order) -> PoolOrders:
+        """The pool admits nobody; the history tells of the drain whose place this one takes."""
+        return PoolOrders(drain=order, history=(*self.history, *_said("drain", self.drain)))
 
     def released(self, by: Order) -> PoolOrders:
         """The pool is open; the history tells who drained it."""

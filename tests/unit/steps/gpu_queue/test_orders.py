@@ -71,3 +71,10 @@ def test_the_history_tells_of_every_order_that_no_longer_stands(world: World) ->
         "priority by ana",
         "released by ana",
     ]
+
+
+def test_the_history_of_a_pool_tells_who_drained_it(world: World) -> None:
+    twice = PoolOrders().drained(order(world, "repairs")).drained(order(world, "more repairs"))
+    assert twice.drain == order(world, "more repairs")
+    assert [line.endswith("repairs") for line in twice.history] == [True]
+    assert len(twice.released(order(world)).history) == 3
