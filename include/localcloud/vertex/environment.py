@@ -45,6 +45,8 @@ def replica_environment(
     env = base_environment(options, home)
     env["STORAGE_EMULATOR_HOST"] = options.storage_endpoint
     env["OMP_NUM_THREADS"] = str(max(1, len(os.sched_getaffinity(0)) // len(record.replica_names())))
+    # Replicas of other jobs share these cores: threads that spin while they wait for each other would hold them up.
+    env["OMP_WAIT_POLICY"] = "PASSIVE"
     env["CLOUD_ML_PROJECT_ID"] = options.project_number
     env["CLOUD_ML_JOB_ID"] = record.job_id
     env.update(_output_folders(record.spec))

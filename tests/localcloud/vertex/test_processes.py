@@ -84,6 +84,7 @@ def test_every_replica_gets_its_environment(vertex: StandIn, container_job: Job,
     assert worker["CLOUD_ML_PROJECT_ID"] == "100000000001"
     assert worker["STORAGE_EMULATOR_HOST"] == storage
     assert int(worker["OMP_NUM_THREADS"]) >= 1
+    assert worker["OMP_WAIT_POLICY"] == "PASSIVE"
     assert "VIRTUAL_ENV" not in worker
 
 
