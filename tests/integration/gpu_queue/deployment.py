@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -43,19 +44,21 @@ class Deployment:
         self.name = name
         self.left = list(range(count))
         self.held: list[dict[str, Any]] = []
+        self._lock = threading.Lock()
 
     def run(self) -> list[dict[str, Any]]:
         """Take all through the queue, and return what each held."""
-        waiters = [threading.Thread(target=self._take_on) for _ in range(WAITERS)]
-        for waiter in waiters:
-            waiter.start()
-        for waiter in waiters:
-            waiter.join()
+        with ThreadPoolExecutor(WAITERS) as waiters:
+            for ended in [waiters.submit(self._take_on) for _ in range(WAITERS)]:
+                ended.result()
         return self.held
 
     def _take_on(self) -> None:
-        while self.left:
-            number = self.left.pop()
+        while True:
+            with self._lock:
+                if not self.left:
+                    return
+                number = self.left.pop()
             self._take(f"exp-{self.name}{number:03}-submit", random.Random(number).choice([1, 1, 2, 4, 8]))
 
     def _take(self, key: str, gpus: int) -> None:
@@ -79,7 +82,8 @@ class Deployment:
                 persist(lambda: self.queue.enqueue(record, uri))
             else:
                 time.sleep(0.1)
-        raise TimeoutError(f"{record.job_key} was not admitted within {PATIENCE_SECONDS:.0f} s")
+        ledger = self.queue.snapshot()[0].model_dump_json(indent=1)
+        raise TimeoutError(f"{record.job_key} was not admitted within {PATIENCE_SECONDS:.0f} s; the ledger: {ledger}")
 
     def _record(self, key: str, gpus: int) -> Record:
         return Record(

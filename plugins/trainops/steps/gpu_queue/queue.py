@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -27,7 +28,7 @@ from trainops.steps.gpu_queue.ledger import LeaseEntry, Ledger, LedgerStore
 from trainops.steps.gpu_queue.orders import OrderStore
 from trainops.steps.gpu_queue.parsing import parse
 from trainops.steps.gpu_queue.planning import Made, View, apply, knobs_of, make_plan
-from trainops.steps.gpu_queue.requests import FoundRequest, QueueRequest, RequestStore, request_of
+from trainops.steps.gpu_queue.requests import QueueRequest, RequestStore, request_of
 from trainops.steps.record_store import RecordStore
 
 REFRESH_SECONDS = 60.0
@@ -112,7 +113,7 @@ class GpuQueue:
         if entry is not None and _fits(entry, wanted):
             return Lease(state=entry.state)
         if entry is not None and _is_current(self.storage, record_uri, record):
-            self._give_back(key, entry)
+            self._ledger.swap(lambda now: _take_back(now, {key: entry}))  # of what an earlier generation asked
         if not self._keep_asking(record, record_uri):
             return Lease(state="none")
         tick = self.tick()
@@ -230,24 +231,31 @@ class GpuQueue:
             self._ledger.agree(ledger)
             return apply(ledger, made) or bool(expired)
 
-        ledger = self._ledger.swap(ticked)
+        ledger = self._without_forsaken(self._ledger.swap(ticked), view, plans)
         self._signals.send(ledger, self.orders)
-        admitted = [item.job_key for item in plans[-1].plan.admissions]
-        gone = {key for key in admitted if not self.storage.exists(naming.request_uri(self.work, key))}
-        if gone:
-            ledger = self._ledger.swap(lambda now: _take_back(now, gone))
         return self._told(ledger, plans[-1], begun)
+
+    def _without_forsaken(self, ledger: Ledger, view: View, plans: list[Made]) -> Ledger:
+        """Free reservations of requests that were released after they had been listed: nobody else would use them.
+
+        Any tick may have made them, one that was killed or got an error right after its write too, and any plan of
+        this one: a write whose reply was lost may be in the ledger under the write of somebody else.
+        """
+        listed = view.by_key().keys() - {item.job_key for made in plans for item in made.plan.admissions}
+        doubtful = {key: item for key, item in ledger.leases.items() if item.state == "reserved" and key not in listed}
+        gone = {key: item for key, item in doubtful.items() if not self._asks(key)}
+        return self._ledger.swap(lambda now: _take_back(now, gone)) if gone else ledger
+
+    def _asks(self, job_key: str) -> bool:
+        return self.storage.exists(naming.request_uri(self.work, job_key))
 
     def _told(self, ledger: Ledger, made: Made, begun: float) -> Tick:
         return Tick(ledger, made, begun, self.quotas, knobs_of(self.pools.policy), self._ledger.difference(ledger))
 
     def _view(self) -> View:
-        requests = self._found_requests()
+        requests = self._requests.all()
         jobs, pools = self.orders.all()
         return View(requests, jobs, pools, max((item.updated for item in requests), default=THE_BEGINNING))
-
-    def _found_requests(self) -> list[FoundRequest]:
-        return self._requests.all()
 
     def _request(self, record: Record, record_uri: str) -> QueueRequest:
         """What a record's generation asks for.
@@ -316,17 +324,6 @@ class GpuQueue:
         uri = naming.request_uri(self.work, request.job_key)
         self.storage.write_json(uri, request.model_dump(mode="json"), generation=generation)
 
-    def _give_back(self, job_key: str, wrong: LeaseEntry) -> None:
-        """Free a reservation that was made for what an earlier generation asked."""
-
-        def freed(ledger: Ledger) -> bool:
-            if ledger.leases.get(job_key) != wrong:
-                return False
-            del ledger.leases[job_key]
-            return True
-
-        self._ledger.swap(freed)
-
 
 def _expired(ledger: Ledger, now: datetime) -> list[str]:
     return [key for key, item in ledger.leases.items() if item.state == "reserved" and item.reserved_until < now]
@@ -337,12 +334,12 @@ def _fits(entry: LeaseEntry, wanted: dict[str, int]) -> bool:
     return entry.state == "bound" or entry.gpus == wanted
 
 
-def _take_back(ledger: Ledger, gone: set[str]) -> bool:
-    """Free reservations of requests that were released after they had been listed: nobody else ever would use them."""
-    mine = [key for key in gone if key in ledger.leases and ledger.leases[key].state == "reserved"]
-    for key in mine:
+def _take_back(ledger: Ledger, wrong: Mapping[str, LeaseEntry]) -> bool:
+    """Free these reservations, where they still are the same."""
+    same = [key for key, entry in wrong.items() if ledger.leases.get(key) == entry]
+    for key in same:
         del ledger.leases[key]
-    return bool(mine)
+    return bool(same)
 
 
 def _is_current(storage: Storage, record_uri: str, record: Record) -> bool:

@@ -11,7 +11,6 @@ from tests.unit.steps.lifecycle_model.world import JOB_KEY, OTHER_KEY, SETTINGS,
 from trainops import naming
 from trainops.errors import ConfigError
 from trainops.steps.gpu_queue import GpuQueue, LeaseEntry, QueueRequest
-from trainops.steps.gpu_queue.requests import FoundRequest
 
 POOL = "NVIDIA_TESLA_T4/us-central1/standard"
 LEDGER = f"write {naming.ledger_uri(SETTINGS.work)}"
@@ -131,21 +130,3 @@ def test_a_changed_priority_counts_from_the_clear_on_and_keeps_the_age() -> None
     world.request = job_request(2, deadlines=False, priority=90)
     world.task().to_the_end()
     assert (request(world).priority, request(world).arrived) == (90, arrived)
-
-
-class Overtaken(GpuQueue):
-    """A queue in whose look at the requests one of them is released by somebody else."""
-
-    def _found_requests(self) -> list[FoundRequest]:
-        found = super()._found_requests()
-        GpuQueue(self.storage, self.work, self.pools).release(JOB_KEY)
-        return found
-
-
-def test_a_request_that_is_released_while_it_is_admitted_leaves_no_reservation() -> None:
-    world = waiting(1)
-    world.other_gives_back()
-    calm = world.calm.queue
-    ledger = Overtaken(calm.storage, calm.work, calm.pools).tick().ledger
-    assert JOB_KEY not in ledger.leases
-    assert lease(world) is None
