@@ -113,7 +113,8 @@ class GpuQueue:
         if entry is not None and _fits(entry, wanted):
             return Lease(state=entry.state)
         if entry is not None and _is_current(self.storage, record_uri, record):
-            self._ledger.swap(lambda now: _take_back(now, {key: entry}))  # of what an earlier generation asked
+            wrong = {key: entry}  # what an earlier generation asked for
+            self._ledger.swap(lambda now: _take_back(now, wrong))
         if not self._keep_asking(record, record_uri):
             return Lease(state="none")
         tick = self.tick()
