@@ -169,6 +169,11 @@ def control_folder(folder: str, attempt: int) -> str:
     return f"{attempt_folder(folder, attempt)}/control"
 
 
+def pool_name(accelerator: str, region: str, provisioning: str) -> str:
+    """Name of a GPU pool, such as `NVIDIA_TESLA_T4/us-central1/standard`."""
+    return f"{accelerator}/{region}/{provisioning}"
+
+
 def ledger_uri(work: str) -> str:
     """The one compare-and-swap object of the GPU queue."""
     return f"{work}/queue/ledger.json"

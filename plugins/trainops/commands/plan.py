@@ -14,9 +14,9 @@ import yaml
 
 from trainops import naming
 from trainops.commands.moment import run_now
+from trainops.config.candidates import PlanCandidate
 from trainops.config.conf import CONF
-from trainops.config.gpu_pools import load_gpu_pools
-from trainops.config.machines import provisioning
+from trainops.config.machines import preview, provisioning
 from trainops.config.plan import RunPlan
 from trainops.config.resolve import resolve
 from trainops.errors import ConfigError
@@ -24,6 +24,7 @@ from trainops.jobspec.cost import JobCost, job_cost
 from trainops.jobspec.cost_report import cost_json, cost_lines, money_json
 from trainops.jobspec.hidden import hidden_job
 from trainops.jobspec.translate import Translation
+from trainops.naming import pool_name
 from trainops.settings import Settings, load_settings
 from trainops.steps.start import JobRequest, attempt_body, frozen_spec, translate_request
 from trainops.validation import parse_json
@@ -61,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     preflight(plan, settings)
     translation = training_preview(plan, settings)
     cost = job_cost(translation.job, translation.region)
-    shown = described(plan, translation, cost)
+    shown = described(plan, settings, translation, cost)
     lines = cost_lines(cost, free_here=settings.credentials == "anonymous", deadline_hours=_deadline_hours(plan))
     print(json.dumps(shown, indent=2) if args.output == "json" else _text(shown, lines))
     return 0
@@ -82,10 +83,9 @@ def read_conf(text: str) -> Mapping[str, Any]:
     return conf
 
 
-def described(plan: RunPlan, translation: Translation, cost: JobCost) -> dict[str, Any]:
+def described(plan: RunPlan, settings: Settings, translation: Translation, cost: JobCost) -> dict[str, Any]:
     """Return the training job of `plan` with notes, GPUs, machines, pools, price and the plan itself."""
     deadline = _deadline_hours(plan)
-    pools = load_gpu_pools().ask(translation.accelerators, translation.region, provisioning(translation.job))
     return {
         "experiment": plan.experiment,
         "environment": plan.environment,
@@ -95,7 +95,8 @@ def described(plan: RunPlan, translation: Translation, cost: JobCost) -> dict[st
         "region": translation.region,
         "gpus": dict(translation.accelerators),
         "machines": dict(translation.machines),
-        "pools": pools,
+        "pools": pools_of(translation),
+        "candidates": [_candidate(item, settings) for item in plan.candidates],
         "price": {
             **cost_json(cost),
             "not_included": [*cost.not_included, _OTHER_JOB],
@@ -108,6 +109,26 @@ def described(plan: RunPlan, translation: Translation, cost: JobCost) -> dict[st
         ],
         "job": hidden_job(translation.job),
         "plan": plan.to_json(),
+    }
+
+
+def pools_of(translation: Translation) -> dict[str, int]:
+    """Return the GPUs that a job takes, by pool; `resolve` has refused those that have none."""
+    model = provisioning(translation.job)
+    return {pool_name(kind, translation.region, model): count for kind, count in translation.accelerators.items()}
+
+
+def _candidate(candidate: PlanCandidate, settings: Settings) -> dict[str, Any]:
+    """Other machines that the run may take: where, and their price per hour."""
+    translation = preview(candidate.training_input, settings)
+    cost = job_cost(translation.job, translation.region)
+    return {
+        "region": translation.region,
+        "provisioning": provisioning(translation.job),
+        "pools": pools_of(translation),
+        "machines": dict(translation.machines),
+        "after_spot": candidate.after_spot,
+        "price": cost_json(cost)["per_hour"],
     }
 
 
@@ -157,6 +178,7 @@ def _text(shown: Mapping[str, Any], price: list[str]) -> str:
         f"GPUs       {counts['gpus'] or 'none'}",
         f"machines   {counts['machines']}",
         f"pools      {', '.join(f'{count} of {name}' for name, count in shown['pools'].items()) or 'none'}",
+        *(_else(item) for item in shown["candidates"]),
         "",
         "# the price of the training job",
         *price,
@@ -169,6 +191,11 @@ def _text(shown: Mapping[str, Any], price: list[str]) -> str:
         yaml.dump(shown["job"], Dumper=_PlainDumper, sort_keys=False, width=120).rstrip(),
     ]
     return "\n".join(lines)
+
+
+def _else(candidate: Mapping[str, Any]) -> str:
+    gpus = ", ".join(f"{count} of {name}" for name, count in candidate["pools"].items()) or candidate["region"]
+    return f"or         {gpus}" + (", once Spot is given up" if candidate["after_spot"] else "")
 
 
 def _note(note: Mapping[str, Any]) -> str:

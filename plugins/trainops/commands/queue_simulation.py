@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from trainops.commands.moment import run_now
-from trainops.commands.plan import read_conf, training_preview
-from trainops.config.machines import provisioning
+from trainops.commands.plan import pools_of, read_conf, training_preview
+from trainops.config.machines import preview
 from trainops.config.resolve import resolve
 from trainops.policy import gpu_queue
 from trainops.settings import Settings
@@ -33,16 +33,18 @@ def simulate(queue: GpuQueue, settings: Settings, args: argparse.Namespace) -> i
 def _request(queue: GpuQueue, settings: Settings, args: argparse.Namespace) -> gpu_queue.Request:
     plan = resolve(args.experiment, read_conf(args.conf), run_now(args.experiment), settings)
     job = training_preview(plan, settings)
-    gpus = queue.pools.ask(job.accelerators, job.region, provisioning(job.job))
+    others = [preview(item.training_input, settings) for item in plan.candidates if not item.after_spot]
     return gpu_queue.Request(
-        job_key=KEY, candidates=(gpus,), arrived=datetime.now(UTC).timestamp(), priority=plan.priority,
+        job_key=KEY, candidates=tuple(pools_of(item) for item in (job, *others)),
+        arrived=datetime.now(UTC).timestamp(), priority=plan.priority,
         estimate=None if plan.estimate_hours is None else plan.estimate_hours * 3600,
     )  # fmt: skip
 
 
 def _told(tick: Tick, request: gpu_queue.Request) -> dict[str, Any]:
     if not sum(request.candidates[0].values()):
-        return {"gpus": {}, "reason": "it needs no GPUs and does not queue", "asked_to_leave": [], "now_later": []}
+        why = "it needs no GPUs and does not queue"
+        return {"gpus": {}, "candidates": [], "reason": why, "asked_to_leave": [], "now_later": []}
     asked = [*tick.made.asked, request]
     closed = tick.made.view.closed
     now = max(tick.made.view.now.timestamp(), request.arrived)
@@ -52,6 +54,7 @@ def _told(tick: Tick, request: gpu_queue.Request) -> dict[str, Any]:
     left_before = {item.job_key for item in without.preemptions}
     return {
         "gpus": dict(request.candidates[0]),
+        "candidates": [dict(gpus) for gpus in request.candidates],
         "reason": reasons[KEY],
         "asked_to_leave": [item.job_key for item in made.preemptions if item.job_key not in left_before],
         "now_later": sorted(without.granted.keys() - made.granted.keys()),
@@ -59,7 +62,8 @@ def _told(tick: Tick, request: gpu_queue.Request) -> dict[str, Any]:
 
 
 def _text(told: dict[str, Any]) -> str:
-    gpus = " and ".join(f"{count} x {pool}" for pool, count in told["gpus"].items()) or "no GPUs"
+    choices = [" and ".join(f"{count} x {pool}" for pool, count in gpus.items()) for gpus in told["candidates"]]
+    gpus = ", else ".join(choices) or "no GPUs"
     lines = [f"it asks for {gpus}", told["reason"]]
     if told["asked_to_leave"]:
         lines.append(f"asked to save their state and leave: {', '.join(told['asked_to_leave'])}")

@@ -12,6 +12,7 @@ from zoneinfo import available_timezones
 
 from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer, model_validator
 
+from trainops.config.candidates import CandidateMachines
 from trainops.config.cron import check_cron
 from trainops.config.machines import parse_input
 from trainops.config.model import Config, Day
@@ -154,6 +155,25 @@ class Queue(Config):
     estimate_hours: float | None = Field(None, gt=0, description="Expected hours of training; null: unknown.")
     max_waiting_hours: float = Field(24.0, gt=0, description="Hours in the queue after which the run gives up.")
     max_running_hours: float = Field(24.0, gt=0, description="Hours of running after which the job is cancelled.")
+    candidates: list[CandidateMachines] = Field(
+        default_factory=list,
+        max_length=8,
+        description="Machines to take when those of training_input are not to be had, in this order; each says what "
+        "differs. The pools of gpu_pools.yaml are what is allowed.",
+        examples=[[{"region": "us-east1"}, {"provisioning": "spot"}]],
+    )
+    max_spot_losses: int | None = Field(
+        None, ge=1, le=19, description="Spot machines are given up after so many losses; null: never."
+    )
+    on_demand_after_hours: float | None = Field(
+        None, gt=0, description="Hours after which no attempt begins on Spot machines; null: at any time."
+    )
+
+    @property
+    def gives_up_spot(self) -> str:
+        """The key that says when Spot machines are given up; empty when they never are."""
+        given = [key for key in ("max_spot_losses", "on_demand_after_hours") if getattr(self, key) is not None]
+        return given[0] if given else ""
 
 
 class Promotion(Config):

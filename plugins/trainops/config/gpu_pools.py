@@ -10,6 +10,7 @@ from pydantic import Field, PrivateAttr, model_validator
 from trainops.config.model import Config
 from trainops.config.queue_policy import QueuePolicy
 from trainops.errors import ConfigError
+from trainops.naming import pool_name
 from trainops.settings import configs_folder
 from trainops.validation import Refused, read_yaml, validated
 
@@ -30,7 +31,7 @@ class GpuPool(Config):
     @property
     def name(self) -> str:
         """Name of the pool, such as `NVIDIA_TESLA_T4/us-central1/standard`."""
-        return f"{self.accelerator}/{self.region}/{self.provisioning}"
+        return pool_name(self.accelerator, self.region, self.provisioning)
 
 
 class GpuPools(Config):
@@ -68,15 +69,17 @@ class GpuPools(Config):
         :param accelerators: accelerator type to the number that all replicas of the job hold together.
         :raises ConfigError: there is no such pool, or the job can never fit into its quota.
         """
-        asked = self.names(accelerators, region, provisioning)
-        for name, count in asked.items():
-            self._require_room(name, count)
+        asked = {pool_name(kind, region, provisioning): count for kind, count in accelerators.items() if count}
+        self.require_room(asked)
         return asked
 
-    @staticmethod
-    def names(accelerators: Mapping[str, int], region: str, provisioning: str) -> dict[str, int]:
-        """Return accelerators by pool name, whether there are such pools or not."""
-        return {f"{kind}/{region}/{provisioning}": count for kind, count in accelerators.items() if count}
+    def require_room(self, gpus: Mapping[str, int]) -> None:
+        """See whether GPUs, by pool name, can ever be held.
+
+        :raises ConfigError: there is no such pool, or they can never fit into its quota.
+        """
+        for name, count in gpus.items():
+            self._require_room(name, count)
 
     def _require_room(self, name: str, count: int) -> None:
         quotas = self.quotas()

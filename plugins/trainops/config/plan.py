@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from pydantic import AwareDatetime, ConfigDict, Field
+from pydantic import AwareDatetime, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
+from trainops.config.candidates import PlanCandidate
 from trainops.config.dataset import Dataset
 from trainops.config.experiment import Model, Promotion, Tokenizer, Training
 from trainops.config.model import Config, Day
@@ -60,6 +61,11 @@ class RunPlan(Config):
     estimate_hours: float | None = Field(description="Expected hours of training.")
     max_running_hours: float = Field(description="Hours of running after which the job is cancelled.")
     max_waiting_hours: float = Field(description="Hours in the queue after which the run gives up.")
+    candidates: list[PlanCandidate] = Field(
+        default_factory=list, description="Other machines of the training job, in the order in which they are tried."
+    )
+    max_spot_losses: int | None = Field(None, description="Spot machines are given up after so many losses.")
+    on_demand_after_hours: float | None = Field(None, description="No attempt begins on Spot after so many hours.")
     promotion: Promotion = Field(description="What the model must show, and where it goes.")
     conf: dict[str, Any] = Field(description="What the run changed of its experiment.")
     promoted_models: dict[str, str] = Field(
@@ -67,6 +73,12 @@ class RunPlan(Config):
         description="Promoted models that the run goes on from, as its experiment names them (MODEL@CHANNEL), and the "
         "folder of the version that each was when the run was resolved.",
     )
+
+    @model_serializer(mode="wrap")
+    def _without_unused(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # Tasks of a version that does not know these keys read the plans that have no use for them.
+        unused = {key for key in ("candidates", "max_spot_losses", "on_demand_after_hours") if not getattr(self, key)}
+        return {key: value for key, value in dump(self).items() if key not in unused}
 
     @property
     def tokenizer_sha16(self) -> str:

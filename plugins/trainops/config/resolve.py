@@ -11,14 +11,16 @@ from datetime import date, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from trainops.config.candidates import PlanCandidate, candidates_of, check_candidates, on_demand_after_spot
 from trainops.config.cluster_shape import check_shape
 from trainops.config.conf import CONF, RunConf
 from trainops.config.dataset import Dataset, load_dataset
 from trainops.config.experiment import Experiment, Promotion, experiment_file, load_experiment
-from trainops.config.gpu_pools import load_gpu_pools
-from trainops.config.machines import check_machines, with_conf
+from trainops.config.gpu_pools import GpuPools, load_gpu_pools
+from trainops.config.machines import check_machines, provisioning, with_conf
 from trainops.config.plan import RunMoment, RunPlan, Trainer
 from trainops.errors import ConfigError
+from trainops.jobspec.translate import Translation
 from trainops.naming import run_key
 from trainops.settings import Settings
 from trainops.validation import validated
@@ -37,8 +39,9 @@ def resolve(experiment_name: str, conf: Mapping[str, Any] | None, moment: RunMom
     machines = with_conf(experiment.training_input, run)
     tokenize_machines = _in_region(experiment.tokenize_input, run.region)
     pools = load_gpu_pools()
-    job = check_machines(machines, settings, pools, source=source, key="training_input", conf=run).job
-    check_shape(experiment.training, run, job, source)
+    first = check_machines(machines, settings, pools, source=source, key="training_input", conf=run)
+    candidates = _candidates(experiment, machines, run, first, settings, pools, source)
+    check_shape(experiment.training, run, first.job, source)
     check_machines(tokenize_machines, settings, pools, source=source, key="tokenize_input")
     return RunPlan(
         experiment=experiment_name,
@@ -58,6 +61,9 @@ def resolve(experiment_name: str, conf: Mapping[str, Any] | None, moment: RunMom
         estimate_hours=experiment.queue.estimate_hours,
         max_running_hours=experiment.queue.max_running_hours,
         max_waiting_hours=experiment.queue.max_waiting_hours,
+        candidates=candidates,
+        max_spot_losses=experiment.queue.max_spot_losses,
+        on_demand_after_hours=experiment.queue.on_demand_after_hours,
         promotion=_promotion(experiment.promotion, run),
         conf=run.given(),
     )
@@ -85,6 +91,23 @@ def data_date(conf: RunConf, moment: RunMoment, zone: str) -> date:
             next_step=f"name a day up to {today} ({zone})",
         )
     return conf.data_date
+
+
+def _candidates(
+    experiment: Experiment, machines: dict[str, Any], run: RunConf, first: Translation, settings: Settings,
+    pools: GpuPools, source: str,
+) -> list[PlanCandidate]:  # fmt: skip
+    """Other machines for the training job, each checked."""
+    queue = experiment.queue
+    given = candidates_of(experiment.training_input, queue.candidates, run, source=source)
+    translated = check_candidates(first, given, settings, pools, source=source)
+    for item in translated:
+        check_shape(experiment.training, run, item.job, source)
+    alone = bool(queue.candidates) and not given  # the conf is taken at its word
+    wanted = "" if alone and provisioning(first.job) != "spot" else queue.gives_up_spot
+    last = on_demand_after_spot(machines, [first, *translated], wanted=wanted, source=source)
+    check_candidates(first, last, settings, pools, source=source)
+    return [*given, *last]
 
 
 def _dataset(experiment: Experiment, run: RunConf, source: str) -> Dataset:

@@ -16,6 +16,7 @@ from trainops.errors import CapacityError, ConfigError, ServiceError, TrainopsEr
 from trainops.hooks.task import failure, refused, state_of, take_over, task_key, try_of
 from trainops.hooks.unfollowed import error_of_event, unfollowed
 from trainops.links.vertex import VertexJobLink, job_url, log_url
+from trainops.operators.places import given_places, planned_places
 from trainops.operators.training_fields import FIELDS, TrainingArguments, merged_training_input
 from trainops.settings import load_settings
 from trainops.triggers.run import RunTrigger
@@ -49,6 +50,10 @@ class MLEngineStartTrainingJobOperator(TrainingArguments):
     :param run_key: key of the run; made of DAG id and run id when absent.
     :param wait: wait until the job has ended (a job without a sensor of its own), and push `gcp_metadata`.
     :param done_if_exists: URI of an object; when it exists the work is done already, and no job is submitted.
+    :param candidates: other machines, in the order in which they are tried when Google or the GPU queue has none of the
+        first; each names the fields of the TrainingInput that differ, such as `{"region": "us-east1"}`. A plan has
+        its own.
+    :param max_spot_losses: Spot machines are given up after so many losses, for a candidate that is on demand.
     :param priority: priority class in the GPU queue, larger goes first; a plan has its own.
     :param preemptible: whether the job saves its state and ends well when an object `preempt` appears in the folder
         that TRAINOPS_CONTROL_URI names, so that the GPU queue may ask it to make room and resume it later; a
@@ -64,7 +69,7 @@ class MLEngineStartTrainingJobOperator(TrainingArguments):
 
     template_fields: Sequence[str] = (
         *FIELDS, "job_id", "project_id", "labels", "mode", "training_input", "training_input_uri", "plan", "run_key",
-        "experiment", "done_if_exists", "gcp_conn_id", "impersonation_chain", "environment",
+        "experiment", "candidates", "done_if_exists", "gcp_conn_id", "impersonation_chain", "environment",
     )  # fmt: skip
     operator_extra_links = (VertexJobLink(),)
     ui_color = "#d5efc8"
@@ -83,6 +88,8 @@ class MLEngineStartTrainingJobOperator(TrainingArguments):
         experiment: str | None = None,
         wait: bool | None = None,
         done_if_exists: str | None = None,
+        candidates: list[dict[str, Any]] | None = None,
+        max_spot_losses: int | None = None,
         priority: int = 50,
         preemptible: bool | None = None,
         deferrable: bool = True,
@@ -104,6 +111,8 @@ class MLEngineStartTrainingJobOperator(TrainingArguments):
         self.experiment = experiment
         self.wait = self.waits if wait is None else wait
         self.done_if_exists = done_if_exists
+        self.candidates = candidates
+        self.max_spot_losses = max_spot_losses
         self.priority = priority
         self.preemptible = preemptible
         self.deferrable = deferrable
@@ -176,11 +185,13 @@ class MLEngineStartTrainingJobOperator(TrainingArguments):
         run_key, experiment = self._run(context)
         plan = self._plan(hook)
         body = merged_training_input(self, default_region=hook.settings.region, stored=self._stored(hook))
+        places = given_places(self) if plan is None else planned_places(plan)
         own = {"dag": naming.label_value(key["dag_id"])}
         return JobRequest(
             job_key=naming.job_key(run_key, key["task_id"], key["map_index"]), run_key=run_key, experiment=experiment,
             task=key["task_id"], display_name=display_name(self.job_id or run_key), training_input=body, plan=plan,
-            labels=own, user_labels=self.labels or {}, priority=int((plan or {}).get("priority", self.priority)),
+            **places, labels=own, user_labels=self.labels or {},
+            priority=int((plan or {}).get("priority", self.priority)),
             estimate_hours=(plan or {}).get("estimate_hours"), preemptible=self.preemptible,
             max_waiting_hours=(plan or {}).get("max_waiting_hours"),
             max_running_hours=(plan or {}).get("max_running_hours"),

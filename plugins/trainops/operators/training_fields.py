@@ -105,7 +105,7 @@ def merged_training_input(
     :param stored: what the operator's `training_input_uri` holds.
     :raises ConfigError: when it is no mapping, or an argument and the TrainingInput differ.
     """
-    body = _whole(operator, operator.training_input if stored is None else stored)
+    body = whole_training_input(operator, operator.training_input if stored is None else stored)
     for argument, name in FIELDS.items():
         value = _listed(argument, getattr(operator, argument, None))
         if value in _EMPTY:
@@ -130,8 +130,11 @@ def _same(one: Any, other: Any) -> bool:
     return bool(one == other) or (not isinstance(one, (list, Mapping)) and str(one) == str(other))
 
 
-def _whole(operator: TrainingFields, given: Any) -> dict[str, Any]:
-    """The TrainingInput as given, unwrapped, its merged fields in REST spelling."""
+def whole_training_input(operator: TrainingFields, given: Any) -> dict[str, Any]:
+    """The TrainingInput as given, unwrapped, the fields that are arguments as well in REST spelling.
+
+    :raises ConfigError: it is no mapping.
+    """
     if given is None:
         return {}
     if not isinstance(given, Mapping):

@@ -6,10 +6,12 @@ a person) gets the same answer for the same observation, so a crash at any line 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
+from trainops.policy.candidates import candidate_to_start, next_start
 from trainops.policy.failure import read_failure
 from trainops.policy.record import RESUMABLE, Attempt, Record, TaskTry, Verdict
 
@@ -18,12 +20,6 @@ TERMINAL = frozenset({
     "JOB_STATE_PARTIALLY_SUCCEEDED",
 })  # fmt: skip
 """States that a job never leaves. Any other, known or not yet invented, is followed as live."""
-
-BACK_OFF = timedelta(seconds=30)
-LONGEST_BACK_OFF = timedelta(minutes=15)
-"""Waiting before the next attempt after Google lacked machines or quota: doubled each time in a row."""
-
-BACKING_OFF = frozenset({Verdict.STOCKOUT, Verdict.QUOTA, Verdict.INTERNAL, Verdict.SPOT_LOST})
 
 VANISH_GRACE = timedelta(minutes=5)
 """How long a bound job may be missing from lists before it counts as gone; lists may lag behind creates."""
@@ -60,6 +56,8 @@ class Lease:
     state: Literal["none", "waiting", "reserved", "bound"]
     reason: str = ""
     """Why it waits, in one sentence."""
+    gpus: Mapping[str, int] = field(default_factory=dict)
+    """What is reserved, by pool."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +68,8 @@ class Action:
     why: str
     job: Job | None = None
     attempt: int = 0
+    candidate: int = 0
+    """Which of the record's candidates a submit goes to."""
     verdict: Verdict | None = None
     exit_code: int | None = None
 
@@ -176,17 +176,6 @@ def _passed_deadline(record: Record, job: Job | None, now: datetime) -> Action |
     return None
 
 
-def back_off_until(record: Record) -> datetime | None:
-    """When the next attempt may start, after attempts that ended for want of machines, quota or luck."""
-    in_a_row = 0
-    for attempt in reversed(record.attempts):
-        if attempt.verdict not in BACKING_OFF:
-            break
-        in_a_row += 1
-    last = record.attempts[-1].ended_at if in_a_row else None
-    return None if last is None else last + min(LONGEST_BACK_OFF, BACK_OFF * 2 ** min(in_a_row - 1, 10))
-
-
 def _before_submit(record: Record, jobs: tuple[Job, ...], lease: Lease, now: datetime) -> Action:
     leaving = _leaving(jobs)
     if leaving is not None:
@@ -196,17 +185,21 @@ def _before_submit(record: Record, jobs: tuple[Job, ...], lease: Lease, now: dat
         last = record.attempts[-1].message if record.attempts else "none was allowed"
         why = f"{record.limits.max_attempts} attempts are used up; the last one ended: {last}"
         return Action(what="finish", why=why, verdict=Verdict.FAILED)
-    pause = back_off_until(record)
+    pause = next_start(record, now)
     if pause is not None and now < pause:
         why = f"the last attempt ended ({record.attempts[-1].verdict}); the next starts at {pause:%H:%M:%S} UTC"
         return Action(what="wait", why=why)
-    return _with_lease(record, number, lease, f"attempt {number} of generation {record.generation}")
+    return _with_lease(record, number, lease, f"attempt {number} of generation {record.generation}", now)
 
 
-def _with_lease(record: Record, number: int, lease: Lease, why: str) -> Action:
+def _with_lease(record: Record, number: int, lease: Lease, why: str, now: datetime) -> Action:
     """Submit attempt `number` if the GPUs for it are leased, else take the next step towards that."""
     if not record.accelerators or lease.state == "reserved":
-        return Action(what="submit", why=why, attempt=number)
+        candidate = candidate_to_start(record, now, lease.gpus if record.accelerators else None)
+        if candidate is None:
+            return Action(what="release", why="what is reserved for it is not what it asks for")
+        where = f", on {record.candidates[candidate]}" if record.alternatives else ""
+        return Action(what="submit", why=why + where, attempt=number, candidate=candidate)
     if lease.state == "bound":
         return Action(what="release", why="its lease is still that of an earlier job, which has ended")
     if lease.state == "none":
@@ -243,7 +236,14 @@ def _unclear_create(record: Record, attempt: Attempt, jobs: tuple[Job, ...], lea
     leaving = _leaving(jobs)
     if leaving is not None:
         return Action(what="wait", why=f"{leaving.name}, an earlier job of this job key, is still being cancelled")
-    return _with_lease(record, attempt.number, lease, f"no job of attempt {attempt.number} came of its first create")
+    why = f"no job of attempt {attempt.number} came of its first create"
+    action = _with_lease(record, attempt.number, lease, why, now)
+    if action.what != "submit" or action.candidate == attempt.candidate:
+        return action
+    if not record.accelerators:
+        return replace(action, candidate=attempt.candidate)
+    # Its number stays with the place that it was meant for: a job that appears there after all is a stray one.
+    return Action(what="end_attempt", why=why, attempt=attempt.number, verdict=Verdict.VANISHED)
 
 
 def _missing(attempt: Attempt, now: datetime) -> Action:
@@ -268,7 +268,8 @@ def _ended(record: Record, attempt: Attempt, job: Job) -> Action:
     if job.state != "JOB_STATE_FAILED":
         why = f"{job.name} ended as {job.state}" + (f": {job.error_message}" if job.error_message else "")
         return Action(what="finish", why=why, job=job, verdict=Verdict.FAILED)
-    failure = read_failure(job.error_code, job.error_message, spot=record.provisioning != "standard")
+    spot = record.candidates[attempt.candidate].provisioning != "standard"
+    failure = read_failure(job.error_code, job.error_message, spot=spot)
     what: Literal["end_attempt", "finish"] = "end_attempt" if failure.verdict in RESUMABLE else "finish"
     why = f"{failure.message}; {failure.next_step}" if failure.next_step else failure.message
     return Action(

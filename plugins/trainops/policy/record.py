@@ -8,15 +8,25 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
+
+from trainops.naming import pool_name
 
 
 class Part(BaseModel):
     """What every part of a record has in common: frozen, and closed against keys of other versions."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    LATER: ClassVar[frozenset[str]] = frozenset()
+    """Fields that came after others: not written while unused, since older processes refuse what they do not know."""
+
+    @model_serializer(mode="wrap")
+    def _without_unused(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        unused = {name for name in self.LATER if getattr(self, name) == type(self).model_fields[name].default}
+        return {key: value for key, value in dump(self).items() if key not in unused}
 
 
 class TaskTry(Part):
@@ -67,8 +77,34 @@ class LeaveOrder(Part):
     cancelled: bool = Field(default=False, description="Whether it was cancelled since it had not left by then.")
 
 
+class Candidate(Part):
+    """Machines that a generation's job may run on, with the job as it is sent there."""
+
+    LATER = frozenset({"after_spot"})
+
+    region: str = Field(description="Region that the job goes to.")
+    accelerators: dict[str, int] = Field(default_factory=dict, description="GPUs of all replicas, by type.")
+    provisioning: str = Field(default="standard", description="standard, spot or flex_start.")
+    spec: dict[str, Any] = Field(description="The CustomJob, frozen for the generation; attempts add two labels.")
+    after_spot: bool = Field(default=False, description="Taken only once Spot machines were given up.")
+
+    @property
+    def gpus(self) -> dict[str, int]:
+        """GPUs by pool."""
+        return {
+            pool_name(kind, self.region, self.provisioning): count for kind, count in self.accelerators.items() if count
+        }
+
+    def __str__(self) -> str:
+        gpus = " and ".join(f"{count} x {kind}" for kind, count in self.accelerators.items() if count)
+        machines = f"{gpus} in {self.region}" if gpus else self.region
+        return machines if self.provisioning == "standard" else f"{machines}, {self.provisioning}"
+
+
 class Attempt(Part):
     """One job submitted, or about to be, for a generation."""
+
+    LATER = frozenset({"candidate"})
 
     number: int = Field(description="1, 2, 3 ... within the generation.")
     writer: str = Field(description="Id of the process that intends to create the job.")
@@ -83,6 +119,7 @@ class Attempt(Part):
     exit_code: int | None = Field(default=None, description="Exit code of the replica that failed, when known.")
     ended_at: datetime | None = Field(default=None, description="When the end was noticed.")
     leave: LeaveOrder | None = Field(default=None, description="Set once it was asked to save its state and leave.")
+    candidate: int = Field(default=0, description="Which of the record's candidates it runs on; 0 is the first.")
 
 
 class CancelOrder(Part):
@@ -106,13 +143,23 @@ class Decision(Part):
 class Limits(Part):
     """Absolute deadlines of a generation; they hold while a task is deferred, too."""
 
+    LATER = frozenset({"max_spot_losses", "spot_until"})
+
     submit_by: datetime | None = Field(default=None, description="Waiting for GPUs ends here.")
     finish_by: datetime | None = Field(default=None, description="The generation ends here, whatever it does.")
     max_attempts: int = Field(default=20, description="Attempts that a generation may have.")
+    max_spot_losses: int | None = Field(
+        default=None, description="Spot machines are given up after so many losses; None: never."
+    )
+    spot_until: datetime | None = Field(
+        default=None, description="No attempt begins on Spot machines from then on; None: at any time."
+    )
 
 
 class Record(Part):
     """The record of a job key. The current generation's fields stand at the top, earlier ones whole in `earlier`."""
+
+    LATER = frozenset({"alternatives"})
 
     kind: Literal["trainops.record"] = Field(default="trainops.record", description="Tells it from other objects.")
     schema_number: Literal[1] = Field(default=1, alias="schema", description="Version of this layout.")
@@ -122,12 +169,15 @@ class Record(Part):
     owner: TaskTry = Field(description="The last try that worked on it.")
     generation: int = Field(default=1, description="Begins with the first start and with each clear.")
     opened_at: datetime = Field(description="When the generation began.")
-    region: str = Field(description="Region that jobs go to.")
-    spec: dict[str, Any] = Field(description="The CustomJob, frozen for the generation; attempts add two labels.")
+    region: str = Field(description="Region of the first candidate.")
+    spec: dict[str, Any] = Field(description="The first candidate's CustomJob, frozen for the generation.")
     spec_hash: str = Field(description="Fingerprint of `spec`, a label of every job.")
     folder: str = Field(description="The generation's folder.")
-    accelerators: dict[str, int] = Field(default_factory=dict, description="GPUs of all replicas, by type.")
-    provisioning: str = Field(default="standard", description="standard, spot or flex_start.")
+    accelerators: dict[str, int] = Field(default_factory=dict, description="GPUs of the first candidate, by type.")
+    provisioning: str = Field(default="standard", description="Of the first candidate: standard, spot or flex_start.")
+    alternatives: tuple[Candidate, ...] = Field(
+        default=(), description="Candidates after the first, in the order in which they are tried."
+    )
     priority: int = Field(default=0, description="Queue priority class; higher first.")
     estimate_seconds: float | None = Field(default=None, description="Seconds that it probably runs; None: unknown.")
     preemptible: bool = Field(
@@ -148,9 +198,23 @@ class Record(Part):
         return self.attempts[-1] if self.attempts else None
 
     @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """All machines that the generation's job may run on, the first choice first."""
+        first = Candidate(
+            region=self.region, accelerators=self.accelerators, provisioning=self.provisioning, spec=self.spec
+        )
+        return (first, *self.alternatives)
+
+    @property
+    def machines(self) -> Candidate:
+        """The machines of the current attempt; the first choice before there is one."""
+        return self.candidates[0 if self.attempt is None else self.attempt.candidate]
+
+    @property
     def regions(self) -> tuple[str, ...]:
-        """The regions in which this job key may have jobs: a clear may have moved it."""
-        return tuple(dict.fromkeys([self.region, *(str(item["region"]) for item in self.earlier)]))
+        """The regions in which this job key may have jobs: of all candidates, and a clear may have moved it."""
+        past = [str(place["region"]) for item in self.earlier for place in (item, *item.get("alternatives", ()))]
+        return tuple(dict.fromkeys([*(item.region for item in self.candidates), *past]))
 
     @property
     def queued(self) -> bool:

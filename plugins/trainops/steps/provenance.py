@@ -109,12 +109,14 @@ def _job(record: Record, attempt: Attempt) -> dict[str, Any]:
     hours = None
     if attempt.bound_at and attempt.ended_at:
         hours = Decimal(str((attempt.ended_at - attempt.bound_at).total_seconds())) / SECONDS_PER_HOUR
-    cost = job_cost(record.spec, record.region)
+    machines = record.candidates[attempt.candidate]
+    cost = job_cost(machines.spec, machines.region)
     usd = cost.at_most(hours) if hours is not None else None
     return {
         "task": record.owner.task_id,
         "attempt": attempt.number,
         "job_name": attempt.job_name,
+        "machines": str(machines),
         "verdict": attempt.verdict.value if attempt.verdict else None,
         "hours": None if hours is None else round(float(hours), 4),
         "usd": None if usd is None else round(float(usd), 4),

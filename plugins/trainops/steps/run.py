@@ -26,10 +26,10 @@ from trainops.errors import (
     ServiceError,
     TransientError,
 )
-from trainops.gcp.vertex import Jobs
+from trainops.gcp.vertex import Jobs, region_of
 from trainops.jobspec.hidden import hidden_job
 from trainops.policy.failure import read_refusal, rule_of
-from trainops.policy.lifecycle import TERMINAL, Action, Job, Lease, back_off_until, current_job, next_action
+from trainops.policy.lifecycle import TERMINAL, Action, Job, Lease, current_job, next_action
 from trainops.policy.record import RESUMABLE, Attempt, CancelOrder, Record, Verdict
 from trainops.steps.record_store import RecordStore
 from trainops.steps.services import Services
@@ -139,7 +139,7 @@ class Run:
         found = []
         for name in record.job_names:
             try:
-                found.append(self.services.vertex(record.region).get(name))
+                found.append(self.services.vertex(region_of(name)).get(name))
             except NotFoundError:
                 if isinstance(refusal, NotFoundError):  # then it says nothing of the job: the project may be another
                     raise
@@ -152,7 +152,7 @@ class Run:
         if name is None or any(job["name"] == name for job in found):
             return []
         try:
-            return [self.services.vertex(record.region).get(name)]
+            return [self.services.vertex(region_of(name)).get(name)]
         except NotFoundError:
             return []
 
@@ -209,12 +209,16 @@ class Run:
 
     def _enqueue(self, record: Record, action: Action) -> None:
         self.services.queue.enqueue(record, self.store.uri)
-        self.say(f"asked the GPU queue for {_counts(record.accelerators)}: {action.why}")
+        choices = ", else ".join(str(item) for item in record.candidates)
+        self.say(f"asked the GPU queue for {choices}: {action.why}")
 
     def _submit(self, record: Record, action: Action) -> None:
         """Write the intent, create, and let the next look at the list tell what really exists."""
         now = self.services.now()
-        mine = Attempt(number=action.attempt, writer=self.writer, intent_at=now, create_deadline=now + CREATE_TIME)
+        mine = Attempt(
+            number=action.attempt, writer=self.writer, intent_at=now, create_deadline=now + CREATE_TIME,
+            candidate=action.candidate,
+        )  # fmt: skip
         kept = tuple(item for item in record.attempts if item.number != action.attempt)
         what = f"intends attempt {action.attempt}"
         intent = self.store.swap(record, record.told(now, self.actor, what, action.why, attempts=(*kept, mine)))
@@ -222,7 +226,7 @@ class Run:
             return
         if record.queued and not record.accelerators:  # the generation before asked for GPUs, and waits no longer
             self.services.queue.release(record.job_key)
-        body = attempt_body(record.spec, record.folder, record.generation, action.attempt)
+        body = attempt_body(intent.machines.spec, record.folder, record.generation, action.attempt)
         sent = f"{naming.attempt_folder(record.folder, action.attempt)}/job.json"
         self.services.storage.write_json(sent, hidden_job(body), generation=None)
         if self.services.now() > now + LATEST_SEND:
@@ -232,7 +236,7 @@ class Run:
 
     def _create(self, intent: Record, action: Action, body: dict[str, Any]) -> None:
         try:
-            job = self.services.vertex(intent.region).create(body)
+            job = self.services.vertex(intent.machines.region).create(body)
         except CapacityError as error:
             why = f"{error}; {rule_of(Verdict.QUOTA).next_step}"
             self._end_attempt(intent, replace(action, why=why, verdict=Verdict.QUOTA))
@@ -266,11 +270,16 @@ class Run:
         attempts = record.with_attempt(job_name=job.name, bound_at=now)
         what = f"attempt {attempt.number} is {job.name}"
         bound = self.store.swap(record, record.told(now, self.actor, what, attempts=attempts))
-        if bound is None or not record.accelerators or self.services.queue.bind(record.job_key, job.name):
+        if bound is None or not record.accelerators or not job.live:  # what has ended needs no GPUs, and tells its end
             return
-        # Somebody else may have the GPUs by now. Once its attempt has ended, the next look cancels the job.
+        if self.services.queue.bind(record.job_key, job.name):
+            return
+        # Somebody else may have the GPUs by now. Where this process dies before the cancel, the next look cancels it.
         why = "its reservation had passed when the job came to be"
-        self._end_attempt(bound, replace(action, why=why, verdict=Verdict.QUOTA))
+        self._end_attempt(bound, replace(action, attempt=attempt.number, why=why, verdict=Verdict.QUOTA))
+        self.say(f"cancelling {job.name}: {why}")
+        with contextlib.suppress(RequestRefused, NotFoundError):  # it has ended, or was deleted, in the meantime
+            self.services.vertex(region_of(job.name)).cancel(job.name)
 
     def _cancel_job(self, record: Record, action: Action) -> None:
         """Tell the story first, so that it explains the job also when the reply is lost."""
@@ -283,7 +292,7 @@ class Run:
             return
         self.say(f"cancelling {job.name}: {action.why}")
         with contextlib.suppress(RequestRefused, NotFoundError):  # it has ended, or was deleted, in the meantime
-            self.services.vertex(record.region).cancel(job.name)
+            self.services.vertex(region_of(job.name)).cancel(job.name)
 
     def _end_attempt(self, record: Record, action: Action) -> None:
         """Note how the current attempt ended; a job that was refused for good ends the generation with it."""
@@ -295,7 +304,7 @@ class Run:
             if closed:
                 self.services.queue.release(record.job_key)
             else:
-                self.services.queue.free(ended, self.store.uri, back_off_until(ended))
+                self.services.queue.free(ended, self.store.uri)
             self.say(f"attempt {action.attempt} ended ({action.verdict}): {action.why}")
 
     def _finish(self, record: Record, action: Action) -> bool:
@@ -354,10 +363,6 @@ def _late(record: Record, job: Job) -> tuple[Attempt, ...]:
     if record.cancel is not None or attempt is None or attempt.leave is None or attempt.job_name != job.name:
         return record.attempts
     return record.with_attempt(leave=attempt.leave.model_copy(update={"cancelled": True}))
-
-
-def _counts(accelerators: dict[str, int]) -> str:
-    return ", ".join(f"{count} x {kind}" for kind, count in accelerators.items())
 
 
 def _number(text: str | None) -> int:

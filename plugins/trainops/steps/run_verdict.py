@@ -18,7 +18,7 @@ def summary(record: Record) -> dict[str, Any]:
         "job_key": record.job_key,
         "generation": record.generation,
         "folder": record.folder,
-        "region": record.region,
+        "region": record.machines.region,
         "job_name": attempt.job_name if attempt else None,
         "attempts": len(record.attempts),
         "verdict": record.verdict.value if record.verdict else None,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from trainops import naming
+from trainops.config.machines import provisioning
 from trainops.errors import ConfigError, IntegrityError, WriteConflict
 from trainops.gcp.storage import Storage
 from trainops.jobspec.hidden import hidden_job
@@ -15,14 +16,22 @@ from trainops.jobspec.training_input import TrainingInput, parse_training_input
 from trainops.jobspec.translate import Images, Translation, translate
 from trainops.policy.failure import EXIT_NEVER
 from trainops.policy.lifecycle import begins_generation
-from trainops.policy.record import Limits, Record, TaskTry, Verdict
+from trainops.policy.record import Candidate, Limits, Record, TaskTry, Verdict
 from trainops.settings import Settings
 from trainops.steps.record_store import RecordStore
 
 CHANGED = "changed: "
 """Begins a sentence about a field that means or does something else than the user wrote."""
 
-_PROVISIONING = {"SPOT": "spot", "FLEX_START": "flex_start"}
+
+@dataclass(frozen=True, kw_only=True)
+class CandidateInput:
+    """Other machines that a job may run on."""
+
+    training_input: dict[str, Any]
+    """The fields of the TrainingInput that differ."""
+    after_spot: bool = False
+    """True for machines that are taken only once Spot machines were given up."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +45,12 @@ class JobRequest:
     display_name: str
     training_input: dict[str, Any]
     """AI Platform's TrainingInput, complete but for `jobDir` and `--config` when there is a plan."""
+    candidates: tuple[CandidateInput, ...] = ()
+    """Other machines for it, in the order in which they are tried."""
+    max_spot_losses: int | None = None
+    """Spot machines are given up after so many losses; None: never."""
+    spot_hours: float | None = None
+    """Hours after which no attempt begins on Spot machines; None: at any time."""
     plan: dict[str, Any] | None = None
     """The run plan, when the job belongs to an experiment's run; the generation keeps a copy."""
     labels: dict[str, str] = field(default_factory=dict)
@@ -110,12 +125,13 @@ def open_generation(
     if request.plan is None or current.map_index >= 0:  # a job beside the run's main one is kept apart from that one
         folder = naming.task_folder(folder, request.task, current.map_index)
     translation = translate_request(settings, request, folder)
-    _keep(storage, f"{folder}/translation.json", _explained(translation))
+    others = [translate_candidate(settings, request, item, folder) for item in request.candidates]
+    explained = [_explained(item) for item in (translation, *others)]
+    _keep(storage, f"{folder}/translation.json", explained[0] | ({"others": explained[1:]} if others else {}))
     if request.plan is not None:
         _keep(storage, f"{folder}/plan.json", request.plan)
     told.extend(f"{CHANGED}{note.field}: {note.text}" for note in translation.notes if note.verdict == "changed")
     spec = frozen_spec(translation)
-    strategy = spec["jobSpec"].get("scheduling", {}).get("strategy", "")
     record = Record(
         job_key=request.job_key,
         run_key=request.run_key,
@@ -128,13 +144,31 @@ def open_generation(
         spec_hash=spec["labels"]["spec-hash"],
         folder=folder,
         accelerators=translation.accelerators,
-        provisioning=_PROVISIONING.get(strategy, "standard"),
+        provisioning=provisioning(spec),
+        alternatives=tuple(_candidate(other, given) for other, given in zip(others, request.candidates, strict=True)),
         priority=request.priority,
         estimate_seconds=None if request.estimate_hours is None else request.estimate_hours * 3600,
         preemptible=request.plan is not None if request.preemptible is None else request.preemptible,
         limits=_limits(request, now, now),
     )
     return record.told(now, actor, f"generation {generation} begins", f"try {current.try_number}")
+
+
+def _candidate(translation: Translation, given: CandidateInput) -> Candidate:
+    spec = frozen_spec(translation)
+    return Candidate(
+        region=translation.region, accelerators=translation.accelerators, provisioning=provisioning(spec), spec=spec,
+        after_spot=given.after_spot,
+    )  # fmt: skip
+
+
+def translate_candidate(settings: Settings, request: JobRequest, candidate: CandidateInput, folder: str) -> Translation:
+    """Translate what a task asks for, on other machines.
+
+    :raises ConfigError: when it cannot be.
+    """
+    body = {**request.training_input, **candidate.training_input}
+    return translate_request(settings, replace(request, training_input=body), folder)
 
 
 def frozen_spec(translation: Translation) -> dict[str, Any]:
@@ -232,7 +266,13 @@ def _limits(request: JobRequest, opened: datetime, now: datetime) -> Limits:
 
     waiting, running = request.max_waiting_hours, request.max_running_hours
     whole = None if running is None else running + (waiting or 0)
-    return Limits(submit_by=first(waiting, request.wait_limit), finish_by=first(whole, request.try_limit))
+    spot = request.spot_hours
+    return Limits(
+        submit_by=first(waiting, request.wait_limit),
+        finish_by=first(whole, request.try_limit),
+        max_spot_losses=request.max_spot_losses,
+        spot_until=None if spot is None else opened + timedelta(hours=spot),
+    )
 
 
 def _own(record: Record, current: TaskTry) -> Record:

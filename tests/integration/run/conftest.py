@@ -11,8 +11,14 @@ import httpx
 import pytest
 import yaml
 from tests.integration.run.old_task import Seen
+from tests.integration.run.one_job import OneJob
 
 from trainops.settings import Settings
+
+POOLS = [
+    {"accelerator": "NVIDIA_TESLA_T4", "region": region, "provisioning": model, "quota": 2}
+    for region, model in [("us-central1", "standard"), ("us-central1", "spot"), ("us-east1", "standard")]
+]
 
 
 @pytest.fixture(scope="session")
@@ -42,3 +48,13 @@ def seen(vertex_settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("TRAINOPS_CONFIGS", str(tmp_path))
     monkeypatch.setenv("TRAINOPS_ENVIRONMENT", "test")
     return Seen(vertex_settings)
+
+
+@pytest.fixture
+def job(
+    vertex_settings: Settings, vertex_faults: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> OneJob:
+    """A job key of its own project, with pools in two regions, one of them of Spot machines as well."""
+    monkeypatch.setenv("TRAINOPS_CONFIGS", str(tmp_path))
+    (tmp_path / "gpu_pools.yaml").write_text(yaml.safe_dump({"pools": POOLS}))
+    return OneJob(vertex_settings, vertex_faults)

@@ -2,91 +2,17 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from airflow.sdk.exceptions import AirflowFailException
+from tests.integration.run.one_job import EXIT, SLOW, OneJob
 
 from trainops import errors
-from trainops.hooks.task import failure
-from trainops.policy import lifecycle
-from trainops.policy.record import Record, TaskTry, Verdict
-from trainops.settings import Settings
-from trainops.steps.run import Run
-from trainops.steps.run_verdict import error_of, retry_helps
-from trainops.steps.services import Services
-from trainops.steps.start import JobRequest, begin
-
-SLOW = "import time; time.sleep(60)"
-EXIT = "import sys; print('the last thing it said', flush=True); sys.exit({})"
-
-
-class OneJob:
-    """One job key of an environment, and how a test acts on it."""
-
-    def __init__(self, settings: Settings, faults: Callable[..., None]) -> None:
-        self.services = Services(settings)
-        self.settings = settings
-        self.faults = faults
-        self.run = Run(self.services, f"{settings.work}/runs/exp/r/submit.json", actor="test", say=lambda _: None)
-
-    def begin(self, code: str = "pass", number: int = 1, **scheduling: Any) -> None:
-        config = {"imageUri": "example/image", "containerCommand": ["python", "-c"], "containerArgs": [code]}
-        body: dict[str, Any] = {
-            "scaleTier": "CUSTOM", "masterType": "n1-standard-8", "region": "us-central1", "masterConfig": config,
-        }  # fmt: skip
-        request = JobRequest(
-            job_key="r-submit", run_key="r", experiment="exp", task="submit", display_name="r", training_input=body
-        )
-        tried = TaskTry(dag_id="d", run_id="r", task_id="submit", try_number=number, max_tries=2)
-        begin(self.services.storage, self.settings, self.run.store.uri, request, tried, actor="submit")
-
-    def until(self, arrived: Callable[[], bool], seconds: float = 120) -> None:
-        deadline = time.monotonic() + seconds
-        while True:
-            self.run.advance()
-            if arrived():
-                return
-            assert time.monotonic() < deadline, self.record
-            time.sleep(0.1)
-
-    def until_attempt_ends(self) -> None:
-        self.until(lambda: bool(self.record.attempts) and self.record.attempts[0].verdict is not None)
-
-    def until_running(self) -> None:
-        self.until(lambda: self.run.observed is not None and self.run.observed.state == "JOB_STATE_RUNNING")
-
-    @property
-    def record(self) -> Record:
-        return self.run.store.load()
-
-    @property
-    def raised(self) -> Exception:
-        """What the task raises."""
-        record = self.record
-        name = record.attempt.job_name if record.attempt else None
-        lines = [] if name is None else self._last_lines(name)
-        error = error_of(record, lines)
-        assert error is not None
-        return failure(record, error)
-
-    def _last_lines(self, name: str) -> list[str]:
-        return [line.text for line in self.services.logs.entries([name.rpartition("/")[2]])][-20:]
-
-
-@pytest.fixture
-def job(
-    vertex_settings: Settings, vertex_faults: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> OneJob:
-    monkeypatch.setenv("TRAINOPS_CONFIGS", str(tmp_path))
-    (tmp_path / "gpu_pools.yaml").write_text(
-        "pools: [{accelerator: NVIDIA_TESLA_T4, region: us-central1, provisioning: standard, quota: 2}]\n"
-    )
-    return OneJob(vertex_settings, vertex_faults)
+from trainops.policy import candidates
+from trainops.policy.record import Verdict
+from trainops.steps.run_verdict import retry_helps
 
 
 def test_the_users_own_failure_is_told_with_exit_code_and_last_lines_and_may_be_retried(job: OneJob) -> None:
@@ -194,7 +120,7 @@ def test_what_google_lacks_is_waited_for_and_the_next_attempt_follows_by_itself(
     job: OneJob, vertex_url: str, monkeypatch: pytest.MonkeyPatch, kind: str, details: dict[str, Any],
     verdict: Verdict, error: type[errors.RunError], words: str,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr(lifecycle, "BACK_OFF", lifecycle.BACK_OFF / 100)
+    monkeypatch.setattr(candidates, "BACK_OFF", candidates.BACK_OFF / 100)
     job.faults(kind, **details)
     job.begin()
     job.until_attempt_ends()
@@ -222,7 +148,7 @@ def test_after_the_last_attempt_the_error_is_that_of_its_end(
 def test_a_spot_job_whose_machines_are_taken_resumes_as_the_next_attempt(
     job: OneJob, vertex_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lifecycle, "BACK_OFF", lifecycle.BACK_OFF / 100)
+    monkeypatch.setattr(candidates, "BACK_OFF", candidates.BACK_OFF / 100)
     job.begin(SLOW)
     job.run.store.change(lambda record: record and record.model_copy(update={"provisioning": "spot"}))
     job.until_running()

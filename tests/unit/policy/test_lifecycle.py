@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trainops.policy.candidates import BACK_OFF
 from trainops.policy.lifecycle import (
-    BACK_OFF,
     TERMINAL,
     VANISH_GRACE,
     Action,
@@ -23,7 +23,8 @@ from trainops.policy.record import Attempt, CancelOrder, Limits, Record, TaskTry
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 NAME = "projects/p/locations/us-central1/customJobs/1"
 OWNER = TaskTry(dag_id="train_x", run_id="r", task_id="submit_training", ti_id="a", max_tries=2)
-FREE, WAITING, ADMITTED = Lease(state="none"), Lease(state="waiting", reason="2 GPUs are free"), Lease(state="reserved")
+FREE, WAITING = Lease(state="none"), Lease(state="waiting", reason="2 GPUs are free")
+ADMITTED = Lease(state="reserved", gpus={"NVIDIA_TESLA_T4/us-central1/standard": 2})
 
 
 def record(*attempts: Attempt, **changes: Any) -> Record:

@@ -24,7 +24,7 @@ from tests.unit.steps.lifecycle_model.world import World
 
 from trainops.gcp.vertex import Jobs
 from trainops.policy.lifecycle import Action, Job, Lease, next_action
-from trainops.policy.record import Record
+from trainops.policy.record import Candidate, Record
 from trainops.steps import run as run_module
 from trainops.steps.record_store import RecordStore
 from trainops.steps.run import Run, read_job
@@ -43,10 +43,10 @@ class Lifecycle(RuleBasedStateMachine):
 
     @initialize(
         gpus=st.sampled_from([0, 2]), lag=st.sampled_from([0, 5, 20]), deadlines=st.booleans(),
-        preemptible=st.booleans(),
+        preemptible=st.booleans(), elsewhere=st.booleans(),
     )  # fmt: skip
-    def a_task_starts(self, gpus: int, lag: int, deadlines: bool, preemptible: bool) -> None:
-        self.world = World(gpus, timedelta(seconds=lag), deadlines, preemptible)
+    def a_task_starts(self, gpus: int, lag: int, deadlines: bool, preemptible: bool, elsewhere: bool) -> None:
+        self.world = World(gpus, timedelta(seconds=lag), deadlines, preemptible, elsewhere)
         self.judge = Judge(self.world)
         self.actors: list[Actor] = []
         self._start(self.world.task())
@@ -287,6 +287,11 @@ def no_marker(_run: Run, _record: Record, job: Job) -> Job:
     return job
 
 
+def first_choice(record: Record) -> Candidate:
+    """Jobs and leases are those of the first choice, whichever one the attempt is meant for."""
+    return record.candidates[0]
+
+
 FAULTS = [
     (RecordStore, "swap", no_intent),
     (RecordStore, "swap", any_record),
@@ -295,6 +300,7 @@ FAULTS = [
     (Run, "_jobs", no_list),
     (run_module, "next_action", unconfirmed),
     (Run, "_with_marker", no_marker),
+    pytest.param(Record, "machines", property(first_choice), id="machines-first_choice"),
     pytest.param(run_module, "LATEST_SEND", timedelta(days=1), marks=pytest.mark.full),
 ]
 

@@ -199,7 +199,7 @@ def test_a_run_has_not_ended_while_any_job_of_it_is_still_being_cancelled() -> N
     world.kill(1).to_the_end()
     (job,) = world.cloud.jobs
     assert look(world) == "wait"
-    world.cloud.submit(job.body, late=True)  # a create that arrives after its attempt was bound
+    world.cloud.submit(job.region, job.body, late=True)  # a create that arrives after its attempt was bound
     world.cloud.end(job, "CANCELLED")
     assert look(world) == "wait"
     assert world.existing_record.verdict is None
@@ -261,3 +261,34 @@ def test_a_cancel_whose_reply_was_lost_stands_in_the_story_once() -> None:
     for _ in range(3):
         look(world)
     assert [line.what for line in world.existing_record.story].count(f"cancels {job.name}") == 1
+
+
+def test_a_job_that_came_to_be_after_its_reservation_had_passed_is_cancelled_at_once() -> None:
+    world = a_world(gpus=2)
+    task = world.task()
+    task.up_to("create")
+    reservation_passes(world)
+    task.to_the_end()
+    (job,) = world.cloud.jobs
+    assert job.cancel_asked
+    (attempt,) = world.existing_record.attempts
+    assert (attempt.number, attempt.verdict) == (1, Verdict.QUOTA)
+
+
+def test_a_job_that_had_succeeded_when_it_was_found_is_a_success_though_its_reservation_had_passed() -> None:
+    world = a_world(gpus=2)
+    task = world.task()
+    task.up_to("create")
+    task.go(Fate.CRASH_AFTER)
+    reservation_passes(world)
+    world.cloud.end(world.cloud.jobs[0], "SUCCEEDED")
+    assert look(world, SOON) == "finish"
+    assert world.existing_record.verdict is Verdict.SUCCEEDED
+
+
+def reservation_passes(world: World) -> None:
+    """Its reservation passes, and another job key has the GPUs."""
+    world.now += timedelta(minutes=11)
+    world.other_takes_gpus(urgent=True)
+    world.calm.queue.tick()
+    assert set(world.leases()) == {"other-submit_training"}

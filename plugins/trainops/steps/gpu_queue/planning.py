@@ -114,7 +114,7 @@ def _of_request(found: FoundRequest, entry: LeaseEntry | None, view: View, polic
         remaining = max(0.0, remaining - silent)
     asked = gpu_queue.Request(
         job_key=request.job_key,
-        candidates=(request.gpus,),
+        candidates=_open(request, view) or (request.gpus,),
         arrived=(request.arrived or found.updated).timestamp(),
         priority=request.priority if orders.priority is None else orders.priority.priority,
         ran=request.ran_seconds + since,
@@ -130,12 +130,17 @@ def _of_request(found: FoundRequest, entry: LeaseEntry | None, view: View, polic
     return replace(asked, evicted=str(orders.preempt) if orders.preempt is not None and asked.preemptible else "")
 
 
+def _open(request: QueueRequest, view: View) -> tuple[dict[str, int], ...]:
+    return tuple(choice.gpus for choice in request.choices if choice.is_open(view.now))
+
+
 def _held(found: FoundRequest, orders: JobOrders, view: View) -> str:
     request = found.request
     if orders.hold is not None:
         return str(orders.hold)
-    if request.not_before is not None and view.now < request.not_before:
-        return f"it pauses until {request.not_before:%H:%M:%S} UTC after its last attempt"
+    if not _open(request, view):
+        until = min((item.not_before for item in request.choices if item.not_before is not None), default=None)
+        return f"it pauses until {until:%H:%M:%S} UTC after its last attempt" if until else "its time for Spot is over"
     if view.now - found.updated > SILENCE:
         return f"its owner was last heard of at {found.updated:%Y-%m-%d %H:%M} UTC"
     return ""

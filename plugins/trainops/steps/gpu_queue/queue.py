@@ -3,7 +3,7 @@
 Anybody may tick: read requests, orders and ledger, let `policy.gpu_queue.plan` decide, and swap the ledger. A lease is
 *reserved* with a deadline when admitted and *bound* to a job once that exists. A lease lives as long as its job: the
 tick frees only reservations whose deadline passed; everything else is freed by whoever saw the job end.
-Time is the server's, read from the objects that it stamps.
+Time is the server's, read from the objects that it stamps, and what has passed since they were seen.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property
+from typing import Any
 
 from trainops import naming
 from trainops.config.gpu_pools import GpuPools
@@ -28,15 +29,14 @@ from trainops.steps.gpu_queue.ledger import LeaseEntry, Ledger, LedgerStore
 from trainops.steps.gpu_queue.orders import OrderStore
 from trainops.steps.gpu_queue.parsing import parse
 from trainops.steps.gpu_queue.planning import Made, View, apply, knobs_of, make_plan
-from trainops.steps.gpu_queue.requests import QueueRequest, RequestStore, request_of
+from trainops.steps.gpu_queue.requests import Choice, QueueRequest, RequestStore, choices_of, request_of
+from trainops.steps.gpu_queue.server_clock import ServerClock
 from trainops.steps.record_store import RecordStore
 
 REFRESH_SECONDS = 60.0
 """How often an owner says that it is still there, and how far it is."""
 
 RACES = 5
-
-THE_BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,7 @@ class GpuQueue:
         self._ledger = LedgerStore(storage, work, pools)
         self._requests = RequestStore(storage, work)
         self._signals = LeaveSignals(storage, pools.policy.grace_minutes)
+        self._clock = ServerClock()
         self._refreshed: dict[str, float] = {}
         self._ticking = threading.Lock()
         self._last: Tick | None = None
@@ -103,15 +104,15 @@ class GpuQueue:
     def lease(self, record: Record, record_uri: str) -> Lease:
         """The job key's place, after one tick for everybody when it waits.
 
-        Only a reservation of what the record's generation asks for counts: a clear may ask for other GPUs than the
+        Only a reservation of what the record's generation can run on counts: a clear may ask for other GPUs than the
         generation before, whose request or reservation still stands.
 
         :raises ConfigError: when no quota can ever hold the request.
         """
-        key, wanted = record.job_key, self.pools.names(record.accelerators, record.region, record.provisioning)
+        key, wanted = record.job_key, [item.gpus for item in choices_of(record)]
         entry = self._ledger.read().leases.get(key)
         if entry is not None and _fits(entry, wanted):
-            return Lease(state=entry.state)
+            return Lease(state=entry.state, gpus=entry.gpus)
         if entry is not None and _is_current(self.storage, record_uri, record):
             wrong = {key: entry}  # what an earlier generation asked for
             self._ledger.swap(lambda now: _take_back(now, wrong))
@@ -120,7 +121,7 @@ class GpuQueue:
         tick = self.tick()
         entry = tick.ledger.leases.get(key)
         if entry is not None and _fits(entry, wanted):
-            return Lease(state=entry.state)
+            return Lease(state=entry.state, gpus=entry.gpus)
         return Lease(state="waiting", reason=tick.reason(key))
 
     def report(self, record: Record, record_uri: str, remaining_seconds: float | None) -> None:
@@ -144,7 +145,7 @@ class GpuQueue:
 
         Its bind may have been missed by a crash. More than the quota may be held then, until one of the jobs has ended.
         """
-        gpus = self.pools.names(record.accelerators, record.region, record.provisioning)
+        gpus = record.machines.gpus
 
         def held(ledger: Ledger) -> bool:
             entry = ledger.leases.get(record.job_key)
@@ -158,30 +159,28 @@ class GpuQueue:
 
         self._ledger.swap(held)
 
-    def free(self, record: Record, record_uri: str, not_before: datetime | None = None) -> None:
+    def free(self, record: Record, record_uri: str) -> None:
         """Give the GPUs back and stay in the queue, with the age that the request has; twice changes nothing.
 
-        The request tells first how far the job key has come: one that ran for hours must not pass for one that never
-        did, and take back what was freed for another.
+        The request tells first how far the job key has come, and where it pauses: one that ran for hours must not pass
+        for one that never did, and take back what was freed for another.
 
         :param record: with the attempt that has ended.
-        :param not_before: it pauses until then, and is not admitted.
         """
         for _ in range(RACES):
-            if self._told_how_far(record, record_uri, not_before):
+            if self._told_how_far(record, record_uri):
                 break
         self._ledger.swap(lambda ledger: ledger.leases.pop(record.job_key, None) is not None)
 
-    def _told_how_far(self, record: Record, record_uri: str, not_before: datetime | None) -> bool:
+    def _told_how_far(self, record: Record, record_uri: str) -> bool:
         """Write into the request how far its job key has come; False when its owner wrote at the same time."""
         found = self._standing(record.job_key)
         if found is None:
             return True
         stands, generation = found
-        now = request_of(record, record_uri, stands.gpus)
-        kept = {"arrived": stands.arrived, "remaining_seconds": stands.remaining_seconds, "not_before": not_before}
+        now = request_of(record, record_uri, choices_of(record))
         try:
-            self._write(now.model_copy(update=kept), generation=generation)
+            self._write(now.model_copy(update=_kept(stands)), generation=generation)
         except WriteConflict:
             return False
         return True
@@ -256,15 +255,30 @@ class GpuQueue:
     def _view(self) -> View:
         requests = self._requests.all()
         jobs, pools = self.orders.all()
-        return View(requests, jobs, pools, max((item.updated for item in requests), default=THE_BEGINNING))
+        now = self._clock.now(max((item.updated for item in requests), default=None))
+        return View(requests, jobs, pools, now)
 
     def _request(self, record: Record, record_uri: str) -> QueueRequest:
         """What a record's generation asks for.
 
         :raises ConfigError: when no quota can ever hold it.
         """
-        gpus = self.pools.ask(record.accelerators, record.region, record.provisioning)
-        return request_of(record, record_uri, gpus)
+        return request_of(record, record_uri, self._possible(choices_of(record)))
+
+    def _possible(self, choices: Sequence[Choice]) -> list[Choice]:
+        """Those that a quota can hold; the file may have changed since the run was planned."""
+        possible: list[Choice] = []
+        problems: list[ConfigError] = []
+        for choice in choices:
+            try:
+                self.pools.require_room(choice.gpus)
+            except ConfigError as error:
+                problems.append(error)
+            else:
+                possible.append(choice)
+        if not possible:
+            raise problems[0]
+        return possible
 
     def _keep_asking(self, record: Record, record_uri: str, remaining_seconds: float | None = None) -> bool:
         """Say that the owner is there, what it waits for, and how far it is; False when there is no request.
@@ -293,10 +307,8 @@ class GpuQueue:
         One that asks for no more keeps its age: whoever came later waits no longer for it than for the one before. One
         that asks for more, or of another pool, is as old as this moment, else a place could be kept with a small one.
         """
-        gpus = self.pools.names(record.accelerators, record.region, record.provisioning)
-        now = request_of(record, record_uri, gpus)
-        kept = {"arrived": stands.arrived, "remaining_seconds": stands.remaining_seconds}
-        if stands == now.model_copy(update={**kept, "not_before": stands.not_before}):
+        kept = _kept(stands)
+        if stands == request_of(record, record_uri, choices_of(record)).model_copy(update=kept):
             return None
         if not _is_current(self.storage, record_uri, record):
             return None
@@ -305,9 +317,10 @@ class GpuQueue:
         except ConfigError:
             self.release(record.job_key)
             raise
-        more = any(count > stands.gpus.get(pool, 0) for pool, count in gpus.items())
-        pause = {"not_before": stands.not_before}
-        return asked.model_copy(update={**pause, **({} if more else kept)})
+        same = asked.model_copy(update=kept)
+        if stands == same:
+            return None
+        return asked if _asks_for_more(asked, stands, record) else same
 
     def _standing(self, job_key: str) -> tuple[QueueRequest, int] | None:
         """A job key's request and its storage generation, with the moment at which it was first written."""
@@ -330,9 +343,24 @@ def _expired(ledger: Ledger, now: datetime) -> list[str]:
     return [key for key, item in ledger.leases.items() if item.state == "reserved" and item.reserved_until < now]
 
 
-def _fits(entry: LeaseEntry, wanted: dict[str, int]) -> bool:
+def _fits(entry: LeaseEntry, wanted: Sequence[Mapping[str, int]]) -> bool:
     """True of a reservation of what is wanted, and of any lease that has a job: what that holds, it holds."""
-    return entry.state == "bound" or entry.gpus == wanted
+    return entry.state == "bound" or entry.gpus in wanted
+
+
+def _kept(stands: QueueRequest) -> dict[str, Any]:
+    return {"arrived": stands.arrived, "remaining_seconds": stands.remaining_seconds}
+
+
+def _asks_for_more(asked: QueueRequest, stands: QueueRequest, record: Record) -> bool:
+    """True of a request for more GPUs at once than stood, or for other pools, but those of the same generation."""
+    before = [choice.gpus for choice in stands.choices]
+    if max(sum(choice.gpus.values()) for choice in asked.choices) > max(sum(gpus.values()) for gpus in before):
+        return True
+    if any(item.gpus in before for item in record.candidates):
+        return False
+    most = {pool: max(gpus.get(pool, 0) for gpus in before) for pool in {pool for gpus in before for pool in gpus}}
+    return any(count > most.get(pool, 0) for choice in asked.choices for pool, count in choice.gpus.items())
 
 
 def _take_back(ledger: Ledger, wrong: Mapping[str, LeaseEntry]) -> bool:

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
 from trainops.gcp.storage import Storage
+from trainops.policy.candidates import windows
 from trainops.policy.record import Record, Verdict
 from trainops.steps.gpu_queue.parsing import KnownObjects
+
+
+class Choice(BaseModel):
+    """GPUs that a job key can start on, and when."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    gpus: dict[str, int] = Field(description="GPUs by pool.")
+    not_before: datetime | None = Field(default=None, description="It is not admitted there before.")
+    not_after: datetime | None = Field(default=None, description="It is not admitted there from then on.")
+
+    def is_open(self, now: datetime) -> bool:
+        """True when it may be admitted there now."""
+        early = self.not_before is not None and now < self.not_before
+        return not early and (self.not_after is None or now < self.not_after)
 
 
 class QueueRequest(BaseModel):
@@ -18,9 +35,12 @@ class QueueRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
+    LATER: ClassVar[frozenset[str]] = frozenset({"not_after", "others"})
+    """Not written while unused: deployments of an older version, which share the queue, do not know them."""
+
     kind: Literal["trainops.request"] = Field(default="trainops.request", description="Tells it from others.")
     job_key: str = Field(description="Who asks.")
-    gpus: dict[str, int] = Field(description="GPUs by pool.")
+    gpus: dict[str, int] = Field(description="GPUs of its first choice, by pool.")
     priority: int = Field(default=0, description="Priority class.")
     record: str = Field(description="URI of the job key's record.")
     arrived: datetime | None = Field(default=None, description="Server time of the first write; kept when refreshed.")
@@ -29,7 +49,19 @@ class QueueRequest(BaseModel):
     remaining_seconds: float | None = Field(default=None, description="Seconds left by its own report, at the write.")
     preemptions: int = Field(default=0, description="How often it made room.")
     preemptible: bool = Field(default=False, description="Whether it can save its state when asked to leave.")
-    not_before: datetime | None = Field(default=None, description="It pauses until then, and is not admitted.")
+    not_before: datetime | None = Field(default=None, description="Its first choice pauses until then.")
+    not_after: datetime | None = Field(default=None, description="Its first choice is closed from then on.")
+    others: tuple[Choice, ...] = Field(default=(), description="What it can run on instead, in its order.")
+
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        """All that it can run on, the first choice first."""
+        return (Choice(gpus=self.gpus, not_before=self.not_before, not_after=self.not_after), *self.others)
+
+    @model_serializer(mode="wrap")
+    def _without_unused(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        unused = {name for name in self.LATER if getattr(self, name) == type(self).model_fields[name].default}
+        return {key: value for key, value in dump(self).items() if key not in unused}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +91,27 @@ class RequestStore:
         ]
 
 
-def request_of(record: Record, record_uri: str, gpus: dict[str, int]) -> QueueRequest:
-    """What a record's generation asks for."""
+def choices_of(record: Record) -> tuple[Choice, ...]:
+    """What a record's generation can run on, and when."""
+    return tuple(
+        Choice(gpus=item.candidate.gpus, not_before=item.not_before, not_after=item.not_after)
+        for item in windows(record)
+    )
+
+
+def request_of(record: Record, record_uri: str, choices: Sequence[Choice]) -> QueueRequest:
+    """What a record's generation asks for.
+
+    :param choices: at least one.
+    """
+    first, *others = choices
     spans = [(item.bound_at, item.ended_at) for item in record.attempts]
     return QueueRequest(
         job_key=record.job_key,
-        gpus=gpus,
+        gpus=first.gpus,
+        not_before=first.not_before,
+        not_after=first.not_after,
+        others=tuple(others),
         priority=record.priority,
         record=record_uri,
         estimate_seconds=record.estimate_seconds,

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.unit.steps.lifecycle_model.actor import Actor, Crash
 from tests.unit.steps.lifecycle_model.model_vertex import ModelJob
-from tests.unit.steps.lifecycle_model.world import JOB_KEY, POOLS, URI, World
+from tests.unit.steps.lifecycle_model.world import JOB_KEY, URI, World
 
 from trainops.errors import TransientError
 from trainops.policy.record import Attempt, Record, Verdict
@@ -65,6 +65,8 @@ class Judge:
             return
         job = self._job(attempt.job_name)
         own = (job.generation, job.attempt) == (record.generation, attempt.number)
+        place = record.candidates[attempt.candidate].region
+        self.require(job.region == place, f"{job.name} was adopted by attempt {attempt.number}, meant for {place}")
         self.require(own, f"{job.name} of generation {job.generation} was adopted by generation {record.generation}")
 
     def check_actor(self, actor: Actor) -> None:
@@ -76,7 +78,8 @@ class Judge:
             return
         if actor.error is not None:
             raise actor.error
-        if not actor.faulty:
+        looked = actor.name != "follower" or JOB_KEY in actor.result  # it looks at those alone that were to leave
+        if not actor.faulty and looked:
             self._check_look(actor, actor.known)
 
     def _check_look(self, actor: Actor, known: set[str]) -> None:
@@ -93,7 +96,7 @@ class Judge:
             for job in running
             if record.accelerators and record.attempt and job.name == record.attempt.job_name
         ]
-        pools = POOLS.names(record.accelerators, record.region, record.provisioning)
+        pools = record.machines.gpus
         held = self.world.leases().get(JOB_KEY)
         self.require(not kept or held == pools, f"{kept} uses {pools}, and its lease is of {held}")
 
@@ -119,8 +122,10 @@ class Judge:
         if job.state == "SUCCEEDED" and not job.cancel_asked and not job.deleted:
             true = {Verdict.PREEMPTED, Verdict.DEADLINE} if job.preempted else {Verdict.SUCCEEDED}
             self.require(attempt.verdict in true, f"{job.name} succeeded, told as {attempt.verdict}")
+        # One that came to be after its reservation had passed is cancelled next, and before any other attempt.
+        too_late = attempt.verdict is Verdict.QUOTA and attempt == record.attempt
         self.require(
-            not job.live or job.cancel_asked or attempt.verdict in KILLING,
+            not job.live or job.cancel_asked or attempt.verdict in KILLING or too_late,
             f"{job.name} lives, told as {attempt.verdict}",
         )
 

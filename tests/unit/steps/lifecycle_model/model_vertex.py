@@ -38,6 +38,7 @@ class ModelJob:
     """A job, and what was done to it."""
 
     number: int
+    region: str
     body: dict[str, Any]
     created: datetime
     state: str = "QUEUED"
@@ -55,7 +56,7 @@ class ModelJob:
     @property
     def name(self) -> str:
         # Numbers of Vertex tell nothing about the order of creates.
-        return f"projects/12/locations/us-central1/customJobs/{self.number * 7919 % 100_003:06}"
+        return f"projects/12/locations/{self.region}/customJobs/{self.number * 7919 % 100_003:06}"
 
     @property
     def generation(self) -> int:
@@ -92,12 +93,12 @@ class Cloud:
         self.now = now
         self.lag = lag
         self.jobs: list[ModelJob] = []
-        self.on_their_way: list[dict[str, Any]] = []
+        self.on_their_way: list[tuple[str, dict[str, Any]]] = []
         self.created: Callable[[ModelJob], None] = lambda _job: None
 
-    def submit(self, body: dict[str, Any], *, late: bool = False) -> ModelJob:
+    def submit(self, region: str, body: dict[str, Any], *, late: bool = False) -> ModelJob:
         """A create takes effect."""
-        job = ModelJob(len(self.jobs) + 1, body, self.now(), late=late)
+        job = ModelJob(len(self.jobs) + 1, region, body, self.now(), late=late)
         self.created(job)
         self.jobs.append(job)
         self.move(job, "QUEUED")
@@ -105,7 +106,7 @@ class Cloud:
 
     def arrive(self) -> None:
         """A create that was on its way takes effect."""
-        self.submit(self.on_their_way.pop(0), late=True)
+        self.submit(*self.on_their_way.pop(0), late=True)
 
     def end(self, job: ModelJob, how: str) -> None:
         """A job ends in a state, or fails in one of the ways of `ERRORS`."""
@@ -141,10 +142,10 @@ class Cloud:
 class ModelVertex(Vertex):
     """The client of one actor."""
 
-    def __init__(self, cloud: Cloud, actor: Actor | None) -> None:
+    def __init__(self, cloud: Cloud, actor: Actor | None, region: str) -> None:
         self.cloud = cloud
         self.actor = actor
-        self.region = "us-central1"
+        self.region = region
 
     def create(self, job: dict[str, Any]) -> dict[str, Any]:
         asked = self.cloud.now()
@@ -162,11 +163,11 @@ class ModelVertex(Vertex):
             case Fate.NOT_SENT:
                 raise NotSentError("create: no connection")
             case Fate.ARRIVES_LATE:
-                self.cloud.on_their_way.append(job)
+                self.cloud.on_their_way.append((self.region, job))
                 raise TransientError("create: no reply", status=503)
             case Fate.NOT_DONE:
                 raise TransientError("create: 503", status=503)
-        made = self.cloud.submit(job, late=late)
+        made = self.cloud.submit(self.region, job, late=late)
         if fate is Fate.CRASH_AFTER:
             raise Crash("create")
         if late or fate is not Fate.DONE:
@@ -193,7 +194,7 @@ class ModelVertex(Vertex):
         return [
             job.json(state)
             for job, state in found
-            if state is not None and wanted.items() <= job.body["labels"].items()
+            if state is not None and job.region == self.region and wanted.items() <= job.body["labels"].items()
         ]
 
     def _existing(self, name: str) -> ModelJob:

@@ -21,7 +21,7 @@ from trainops.steps.preemption import follow_leaving
 from trainops.steps.record_store import RecordStore
 from trainops.steps.run import Run
 from trainops.steps.services import Services
-from trainops.steps.start import JobRequest, begin, reopen
+from trainops.steps.start import CandidateInput, JobRequest, begin, reopen
 
 SETTINGS = Settings.model_validate({
     "name": "model",
@@ -30,7 +30,13 @@ SETTINGS = Settings.model_validate({
     "region": "us-central1",
     "buckets": {"work": "my-bucket", "models": "my-models"},
 })
-POOLS = GpuPools(pools=[GpuPool(accelerator="NVIDIA_TESLA_T4", region="us-central1", provisioning="standard", quota=2)])
+OTHER_REGION = "us-east1"
+POOLS = GpuPools(
+    pools=[
+        GpuPool(accelerator="NVIDIA_TESLA_T4", region=region, provisioning="standard", quota=2)
+        for region in (SETTINGS.region, OTHER_REGION)
+    ]
+)
 URI = naming.record_uri(SETTINGS.work, "exp", "exp-run", "submit_training")
 JOB_KEY = "exp-run-submit_training"
 OTHER_KEY = "other-submit_training"
@@ -46,13 +52,13 @@ class ModelServices(Services):
         self.world = world
         self.storage = ModelStorage(world.objects, actor)
         self.queue = GpuQueue(self.storage, SETTINGS.work, POOLS)
-        self._model_vertex = ModelVertex(world.cloud, actor)
+        self._actor = actor
 
     def now(self) -> datetime:
         return self.world.now
 
     def vertex(self, region: str) -> Vertex:
-        return self._model_vertex
+        return ModelVertex(self.world.cloud, self._actor, region)
 
 
 class World:
@@ -61,15 +67,19 @@ class World:
     :param gpus: what the job asks for; the pool has 2.
     :param lag: how long Vertex's lists take.
     :param preemptible: whether the job saves its state when asked.
+    :param elsewhere: whether it may run in another region as well.
     """
 
-    def __init__(self, gpus: int, lag: timedelta, deadlines: bool, preemptible: bool = False) -> None:
+    def __init__(
+        self, gpus: int, lag: timedelta, deadlines: bool, preemptible: bool = False, elsewhere: bool = False
+    ) -> None:
         self.now = datetime(2026, 11, 30, 12, tzinfo=UTC)
         self.objects = Objects(lambda: self.now)
         self.cloud = Cloud(lambda: self.now, lag)
         self.deadlines = deadlines
         self.preemptible = preemptible
-        self.request = job_request(gpus, deadlines=deadlines, preemptible=preemptible)
+        self.elsewhere = elsewhere
+        self.request = job_request(gpus, deadlines=deadlines, preemptible=preemptible, elsewhere=elsewhere)
         self.current = TaskTry(dag_id="train_exp", run_id="r", task_id="submit_training", max_tries=2)
         self._parsed: tuple[int, Record | None] = (0, None)
         self.calm = ModelServices(self, None)
@@ -95,7 +105,9 @@ class World:
         :param gpus: what its code asks for now; None for what it asked before.
         """
         if gpus is not None:
-            self.request = job_request(gpus, deadlines=self.deadlines, preemptible=self.preemptible)
+            self.request = job_request(
+                gpus, deadlines=self.deadlines, preemptible=self.preemptible, elsewhere=self.elsewhere
+            )
         now = self.current
         more = {"max_tries": now.max_tries + 1, "clear_number": now.clear_number + 1} if cleared else {}
         self.current = now.model_copy(update={"try_number": now.try_number + 1, **more})
@@ -166,7 +178,8 @@ class World:
         def work(actor: Actor) -> list[str]:
             services = ModelServices(self, actor)
             ledger = services.queue.tick().ledger
-            return follow_leaving(services, ledger, actor="another run", say=_silent)
+            follow_leaving(services, ledger, actor="another run", say=_silent)
+            return list(ledger.leaving())
 
         return Actor("follower", work)
 
@@ -210,7 +223,9 @@ def _pause(actor: Actor) -> None:
     met(actor, "pause", lambda: None)
 
 
-def job_request(gpus: int, *, deadlines: bool, priority: int = 50, preemptible: bool | None = None) -> JobRequest:
+def job_request(
+    gpus: int, *, deadlines: bool, priority: int = 50, preemptible: bool | None = None, elsewhere: bool = False
+) -> JobRequest:
     """What the task asks for: one machine with so many GPUs."""
     master: dict[str, Any] = {"imageUri": "example/image"}
     if gpus:
@@ -220,6 +235,7 @@ def job_request(gpus: int, *, deadlines: bool, priority: int = 50, preemptible: 
         training_input={
             "scaleTier": "CUSTOM", "masterType": "n1-standard-8", "region": "us-central1", "masterConfig": master,
         },
+        candidates=(CandidateInput(training_input={"region": OTHER_REGION}),) if elsewhere else (),
         priority=priority, preemptible=preemptible, max_waiting_hours=WAITING_HOURS if deadlines else None,
         max_running_hours=RUNNING_HOURS if deadlines else None,
     )  # fmt: skip
