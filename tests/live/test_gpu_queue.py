@@ -2,50 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import random
+import re
 import time
 from dataclasses import dataclass
-from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from tests.chaos.airflow import Airflow
-from tests.chaos.stand_ins import StandIns
+from tests.live.queue_mix import CLASSES, QUOTA, URGENT, Asked, Mix, Span, gpus_of
 
-from trainops.policy.record import Record, Verdict
-from trainops.steps.record_store import RecordStore
+from trainops.policy.record import Verdict
 
 if TYPE_CHECKING:
     from tests.live.cloud import Cloud
 
 pytestmark = [pytest.mark.live, pytest.mark.full, pytest.mark.timeout(1800)]
 
-QUOTA = 8
-MACHINES = {1: "g2-standard-12", 2: "g2-standard-24", 4: "g2-standard-48", 8: "g2-standard-96"}
-CLASSES = {"low": 25, "normal": 50, "high": 75}
-URGENT = 100
 STEPS = 200
-FINAL = {"JOB_STATE_SUCCEEDED", "JOB_STATE_FAILED", "JOB_STATE_CANCELLED"}
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A run, by what it asks for."""
-
-    name: str
-    gpus: int
-    priority: int
-
-
-@dataclass(frozen=True)
-class Span:
-    """A job in the journal, from its creation to its end."""
-
-    run: str
-    gpus: int
-    began: datetime
-    ended: datetime
+LONG = 20
+"""Seconds of waiting after which a run was told why."""
 
 
 def twenty() -> list[Asked]:
@@ -56,80 +31,6 @@ def twenty() -> list[Asked]:
     names = list(CLASSES)
     mixed = [Asked(f"run{n:02}-{names[n % 3]}", gpus, CLASSES[names[n % 3]]) for n, gpus in enumerate(sizes)]
     return [*mixed, Asked("run18-urgent", 8, URGENT), Asked("run19-urgent", 8, URGENT)]
-
-
-class Mix:
-    """The runs on a running Airflow."""
-
-    def __init__(self, cloud: Cloud) -> None:
-        self.cloud = cloud
-        self.airflow = Airflow.of(cloud)
-        self._plan: dict[str, Any] = {}
-        self._conf: dict[str, Any] = {}
-
-    def prepare(self) -> None:
-        """Have a run of the whole chain make tokens and package; the runs of the mix train on them."""
-        (self.cloud.home.dags / "train.py").touch()
-        for dag in ("train_manual", "queue_mix"):
-            self.cloud.wait_for_dag(dag)
-            self.airflow.unpause(dag)
-        run = self.cloud.trigger("train_manual", "for_the_mix", {"steps": 2, "data_date": "2026-11-28"})
-        assert self.cloud.finish("train_manual", run) == "success"
-        given = {
-            task: self.cloud.api.return_value("train_manual", run, task)
-            for task in ("stage_dataset", "package_trainer")
-        }
-        self._plan = self.cloud.plan("train_manual", run)
-        self._conf = {"tokens": given["stage_dataset"]["tokens"], "package": given["package_trainer"]["uri"]}
-
-    def start(self, asked: Asked) -> None:
-        """Write the run's plan, and trigger it."""
-        training = {**self._plan["trainer"], "steps": STEPS, "checkpoint_every": 50, "log_every": 1, "eval_every": 0}
-        plan = self._plan | {"run_key": asked.name, "priority": asked.priority, "trainer": training}
-        uri = f"{self.cloud.services.settings.work}/runs/mix/{asked.name}/plan.json"
-        self.cloud.services.storage.write_json(uri, plan, generation=0)
-        conf = self._conf | {"plan": uri, "gpus": str(asked.gpus), "machine": MACHINES[asked.gpus]}
-        self.airflow.start("queue_mix", asked.name, conf)
-
-    def finish(self, *asked: Asked) -> None:
-        """Wait for the ends of runs, all of them good."""
-
-        def left() -> list[str]:
-            return [one.name for one in asked if not self.airflow.has_ended("queue_mix", one.name)]
-
-        self.cloud.until(lambda: not left(), 1200, left)
-        states = {one.name: self.airflow.run_state("queue_mix", one.name) for one in asked}
-        assert set(states.values()) == {"success"}, states
-
-    def record(self, asked: Asked) -> Record:
-        uri = f"{self.cloud.services.settings.work}/runs/mix/{asked.name}/train.json"
-        return RecordStore(self.cloud.services.storage, uri).load()
-
-    def losses(self, asked: Asked) -> list[tuple[int, float]]:
-        """Step and loss of every line of the metrics, in the order of the file."""
-        blob = self.cloud.services.storage.read_bytes(f"{self.record(asked).folder}/metrics.jsonl")
-        assert blob is not None
-        lines = [json.loads(line) for line in blob.data.splitlines()]
-        return [(line["step"], line["loss"]) for line in lines if "loss" in line]
-
-    def spans(self) -> list[Span]:
-        """The jobs of the mix, by the stand-in's journal."""
-        jobs = {job["name"].rpartition("/")[2]: job for job in self.cloud.services.vertex("us-central1").list("")}
-        began: dict[str, datetime] = {}
-        ended: dict[str, datetime] = {}
-        for entry in StandIns(self.cloud).journal("vertex"):
-            if entry["event"] == "job_state" and entry["job"] in jobs:
-                moment = datetime.fromisoformat(entry["time"])
-                began.setdefault(entry["job"], moment)
-                if entry["state"] in FINAL:
-                    ended[entry["job"]] = moment
-        mine = [name for name in began if jobs[name]["labels"]["experiment"] == "mix"]
-        return [Span(jobs[name]["labels"]["run-key"], _gpus(jobs[name]), began[name], ended[name]) for name in mine]
-
-
-def _gpus(job: dict[str, Any]) -> int:
-    pools = job["jobSpec"]["workerPoolSpecs"]
-    return sum(int(pool["machineSpec"].get("acceleratorCount", 0)) * int(pool.get("replicaCount", 1)) for pool in pools)
 
 
 def most_at_once(spans: list[Span]) -> int:
@@ -158,17 +59,17 @@ def shown(cloud: Cloud) -> Shown:
     mix, runs = Mix(cloud), twenty()
     mix.prepare()
     alone = Asked("alone", 1, CLASSES["normal"])
-    mix.start(alone)
+    mix.start(alone, STEPS)
     mix.finish(alone)
     for asked in runs[:18]:
-        mix.start(asked)
+        mix.start(asked, STEPS)
     _until_training(mix)
     cloud.kill("triggerer")
-    mix.start(runs[18])
+    mix.start(runs[18], STEPS)
     mix.finish(runs[18])
     cloud.kill("scheduler")
     _until_training(mix)
-    mix.start(runs[19])
+    mix.start(runs[19], STEPS)
     mix.finish(*runs)
     return Shown(mix, alone, runs, mix.spans())
 
@@ -178,7 +79,7 @@ def _until_training(mix: Mix) -> None:
 
     def training() -> bool:
         jobs = mix.cloud.services.vertex("us-central1").list('state="JOB_STATE_RUNNING"')
-        return sum(_gpus(job) for job in jobs) >= QUOTA - 1
+        return sum(gpus_of(job) for job in jobs) >= QUOTA - 1
 
     mix.cloud.until(training, 300, lambda: "the GPUs were never in use")
     time.sleep(10)  # so that they are in the middle of it
@@ -219,9 +120,21 @@ def test_a_run_that_made_room_has_the_losses_of_one_that_was_never_disturbed(sho
         assert shown.mix.losses(asked) == expected, asked.name
 
 
-def test_every_run_can_say_why_it_waited(shown: Shown) -> None:
+def test_a_run_that_made_room_tells_for_whom_and_resumes_from_its_step(shown: Shown) -> None:
+    urgent = [asked.name for asked in shown.runs if asked.priority == URGENT]
+    victims = preempted(shown)
+    told = [a.leave.why for asked in victims for a in shown.mix.record(asked).attempts if a.leave is not None]
+    assert all(any(name in why for name in [run.name for run in shown.runs]) for why in told), told
+    assert any(name in why for why in told for name in urgent), told
+
+
+def test_every_run_that_waited_was_told_its_rank_and_what_it_waits_for(shown: Shown) -> None:
+    began = {span.run: span.began for span in reversed(shown.spans)}
+    waited = []
     for asked in shown.runs:
-        story = shown.mix.record(asked).story
-        assert any(line.what.startswith("intends") for line in story), asked.name
-    log = shown.mix.cloud.log("queue_mix", shown.runs[19].name, "train")
-    assert "NVIDIA_L4/us-central1/standard" in log
+        opened = shown.mix.record(asked).opened_at
+        if (began[asked.name] - opened).total_seconds() > LONG:
+            waited.append(asked)
+            log = shown.mix.cloud.log("queue_mix", asked.name, "train")
+            assert re.search(r"rank \d+ of \d+: ", log), (asked.name, log)
+    assert len(waited) > len(shown.runs) // 2
