@@ -23,6 +23,7 @@ TrainopsError
     ├── PermissionMissing  an account may not do what the job needs
     ├── JobRefused         Vertex AI did not take the job
     ├── JobCancelled       somebody cancelled the job
+    ├── CostCapReached     the run's jobs have cost as much as they may; the job was cancelled
     ├── DeadlinePassed     the run's own deadline passed; the job was cancelled
     └── OutputsMissing     the job succeeded but did not leave what it promised
 
@@ -220,6 +221,10 @@ class JobCancelled(RunError):
 
 class DeadlinePassed(RunError):
     """The run's own deadline passed, and its job was cancelled."""
+
+
+class CostCapReached(RunError):
+    """The run's jobs have cost as much as they may, and were ended."""
 
 
 class OutputsMissing(RunError):

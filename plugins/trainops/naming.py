@@ -24,7 +24,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from datetime import datetime
+from datetime import date, datetime
 
 from trainops.errors import ConfigError
 
@@ -167,6 +167,11 @@ def attempt_folder(folder: str, attempt: int) -> str:
 def control_folder(folder: str, attempt: int) -> str:
     """Where the trainer of an attempt looks for orders, and answers them."""
     return f"{attempt_folder(folder, attempt)}/control"
+
+
+def day_costs_uri(work: str, day: date, owner: str) -> str:
+    """Object that says what the runs of an owner cost which start in a UTC day."""
+    return f"{work}/costs/{day:%Y-%m-%d}/{label_value(owner)}.json"
 
 
 def pool_name(accelerator: str, region: str, provisioning: str) -> str:

@@ -55,6 +55,8 @@ def _as_text(told: dict[str, Any]) -> str:
     lines = [f"{told['run_key']}: {told['state']}"]
     for job in told["jobs"]:
         lines.append(f"  {job['task']}: {job['state']}, attempt {job['attempts']}, {job['job_name'] or 'no job'}")
+        if job["gpu_hours"]:
+            lines.append(f"    {job['gpu_hours']:.2f} GPU hours, {job['usd']:,.2f} USD by the price list")
         if job["message"]:
             lines.append(f"    {job['message']}")
     result, decision = told["result"], told["decision"]

@@ -70,6 +70,9 @@ class RunConf(Config):
         "Priority class in the GPU queue: low, normal, high, urgent, or 0 to 100; larger goes first.",
         ["high", 90],
     )
+    max_usd: float | None = _key(
+        "Queue", "Cost cap", "What the training may cost, in US dollars by the price list.", [25.0], gt=0
+    )
     max_eval_loss: float | None = _key(
         "Promotion", "Largest loss", "Promote only at or below this evaluation loss, in nats per token.", [4.0], gt=0
     )

@@ -169,6 +169,10 @@ class Queue(Config):
         None, gt=0, description="Hours after which no attempt begins on Spot machines; null: at any time."
     )
 
+    max_usd: float | None = Field(
+        None, gt=0, description="What a run's training may cost, in US dollars by the price list; null: no cap."
+    )
+
     @property
     def gives_up_spot(self) -> str:
         """The key that says when Spot machines are given up; empty when they never are."""

@@ -34,10 +34,18 @@ class GpuPool(Config):
         return pool_name(self.accelerator, self.region, self.provisioning)
 
 
+class OwnerCap(Config):
+    """What an owner's runs may cost in a day."""
+
+    owner: str = Field(min_length=1, description="Owner of experiments, as their files name it; *: every other.")
+    usd_per_day: float = Field(ge=0, description="US dollars by the price list, of all runs that start in a UTC day.")
+
+
 class GpuPools(Config):
     """The file `gpu_pools.yaml`."""
 
     pools: list[GpuPool] = Field(min_length=1, description="All pools; no two of the same name.")
+    caps: list[OwnerCap] = Field(default_factory=list, description="What owners may spend; empty: no caps.")
     policy: QueuePolicy = Field(default_factory=QueuePolicy, description="Who goes first, and who makes room.")
     _source: str = PrivateAttr(FILE)
 
@@ -53,6 +61,20 @@ class GpuPools(Config):
                     next_step="keep one of the two: a quota must not be counted twice",
                 )
         return self
+
+    @model_validator(mode="after")
+    def _each_owner_once(self) -> GpuPools:
+        owners = [cap.owner for cap in self.caps]
+        for index, owner in enumerate(owners):
+            if owner in owners[:index]:
+                first = owners.index(owner)
+                raise Refused(f"the same owner as caps.{first}", key=f"caps.{index}.owner", value=owner)
+        return self
+
+    def cap_of(self, owner: str) -> OwnerCap | None:
+        """Return the cap of an owner, its own before that of everybody; None when there is none."""
+        caps = {cap.owner: cap for cap in self.caps}
+        return caps.get(owner) or caps.get("*")
 
     @property
     def source(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import AwareDatetime, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
@@ -66,6 +66,8 @@ class RunPlan(Config):
     )
     max_spot_losses: int | None = Field(None, description="Spot machines are given up after so many losses.")
     on_demand_after_hours: float | None = Field(None, description="No attempt begins on Spot after so many hours.")
+    max_usd: float | None = Field(None, description="What the training may cost, in US dollars by the price list.")
+    planned_usd: float | None = Field(None, description="What it probably costs; null: it has no price.")
     promotion: Promotion = Field(description="What the model must show, and where it goes.")
     conf: dict[str, Any] = Field(description="What the run changed of its experiment.")
     promoted_models: dict[str, str] = Field(
@@ -74,10 +76,12 @@ class RunPlan(Config):
         "folder of the version that each was when the run was resolved.",
     )
 
+    _LATER: ClassVar = ("candidates", "max_spot_losses", "on_demand_after_hours", "max_usd", "planned_usd")
+
     @model_serializer(mode="wrap")
     def _without_unused(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
         # Tasks of a version that does not know these keys read the plans that have no use for them.
-        unused = {key for key in ("candidates", "max_spot_losses", "on_demand_after_hours") if not getattr(self, key)}
+        unused = {key for key in self._LATER if not getattr(self, key)}
         return {key: value for key, value in dump(self).items() if key not in unused}
 
     @property

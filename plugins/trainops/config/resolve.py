@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 from trainops.config.candidates import PlanCandidate, candidates_of, check_candidates, on_demand_after_spot
 from trainops.config.cluster_shape import check_shape
 from trainops.config.conf import CONF, RunConf
+from trainops.config.cost_cap import planned_usd
 from trainops.config.dataset import Dataset, load_dataset
 from trainops.config.experiment import Experiment, Promotion, experiment_file, load_experiment
 from trainops.config.gpu_pools import GpuPools, load_gpu_pools
@@ -40,7 +41,7 @@ def resolve(experiment_name: str, conf: Mapping[str, Any] | None, moment: RunMom
     tokenize_machines = _in_region(experiment.tokenize_input, run.region)
     pools = load_gpu_pools()
     first = check_machines(machines, settings, pools, source=source, key="training_input", conf=run)
-    candidates = _candidates(experiment, machines, run, first, settings, pools, source)
+    candidates, translated = _candidates(experiment, machines, run, first, settings, pools, source)
     check_shape(experiment.training, run, first.job, source)
     check_machines(tokenize_machines, settings, pools, source=source, key="tokenize_input")
     return RunPlan(
@@ -62,6 +63,8 @@ def resolve(experiment_name: str, conf: Mapping[str, Any] | None, moment: RunMom
         max_running_hours=experiment.queue.max_running_hours,
         max_waiting_hours=experiment.queue.max_waiting_hours,
         candidates=candidates,
+        max_usd=experiment.queue.max_usd if run.max_usd is None else run.max_usd,
+        planned_usd=planned_usd(translated, experiment.queue, run, source=source),
         max_spot_losses=experiment.queue.max_spot_losses,
         on_demand_after_hours=experiment.queue.on_demand_after_hours,
         promotion=_promotion(experiment.promotion, run),
@@ -96,18 +99,17 @@ def data_date(conf: RunConf, moment: RunMoment, zone: str) -> date:
 def _candidates(
     experiment: Experiment, machines: dict[str, Any], run: RunConf, first: Translation, settings: Settings,
     pools: GpuPools, source: str,
-) -> list[PlanCandidate]:  # fmt: skip
-    """Other machines for the training job, each checked."""
+) -> tuple[list[PlanCandidate], list[Translation]]:  # fmt: skip
+    """Other machines for the training job, each checked; and all machines, the first choice first, translated."""
     queue = experiment.queue
     given = candidates_of(experiment.training_input, queue.candidates, run, source=source)
-    translated = check_candidates(first, given, settings, pools, source=source)
-    for item in translated:
+    translated = [first, *check_candidates(first, given, settings, pools, source=source)]
+    for item in translated[1:]:
         check_shape(experiment.training, run, item.job, source)
     alone = bool(queue.candidates) and not given  # the conf is taken at its word
     wanted = "" if alone and provisioning(first.job) != "spot" else queue.gives_up_spot
-    last = on_demand_after_spot(machines, [first, *translated], wanted=wanted, source=source)
-    check_candidates(first, last, settings, pools, source=source)
-    return [*given, *last]
+    last = on_demand_after_spot(machines, translated, wanted=wanted, source=source)
+    return [*given, *last], [*translated, *check_candidates(first, last, settings, pools, source=source)]
 
 
 def _dataset(experiment: Experiment, run: RunConf, source: str) -> Dataset:

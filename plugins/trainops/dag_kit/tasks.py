@@ -27,10 +27,12 @@ def _say(line: str) -> None:
 @final_errors_fail
 def resolve_run(experiment: str) -> Json:
     """Freeze experiment, conf and date into a plan, and refuse here whatever is wrong: nothing is paid for yet."""
+    from trainops.config.gpu_pools import load_gpu_pools
     from trainops.config.plan import RunMoment
     from trainops.config.resolve import resolve
     from trainops.hooks.trainops import TrainopsHook
     from trainops.steps.base_model import with_base_model
+    from trainops.steps.day_costs import DayCostsStore
     from trainops.steps.preflight import preflight
     from trainops.steps.run_folder import write_plan
 
@@ -43,7 +45,11 @@ def resolve_run(experiment: str) -> Json:
     plan = resolve(experiment, dag_run.conf, moment, hook.settings)
     plan = with_base_model(plan, hook.settings, hook.credentials())
     preflight(plan, hook.settings, hook.credentials())
-    uri = write_plan(hook.services().storage, hook.settings, plan)
+    storage = hook.services().storage
+    told = DayCostsStore(storage, hook.settings.work).enter(plan, load_gpu_pools())
+    if told:
+        _say(told)
+    uri = write_plan(storage, hook.settings, plan)
     _say(f"run {plan.run_key}: data of {plan.data_date}, plan {uri}")
     for name, folder in plan.promoted_models.items():
         _say(f"goes on from {name}, which is {folder}")

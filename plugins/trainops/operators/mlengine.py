@@ -54,6 +54,7 @@ class MLEngineStartTrainingJobOperator(TrainingArguments):
         first; each names the fields of the TrainingInput that differ, such as `{"region": "us-east1"}`. A plan has
         its own.
     :param max_spot_losses: Spot machines are given up after so many losses, for a candidate that is on demand.
+    :param max_usd: what all jobs of the task may cost by the price list; the one that reaches it is ended.
     :param priority: priority class in the GPU queue, larger goes first; a plan has its own.
     :param preemptible: whether the job saves its state and ends well when an object `preempt` appears in the folder
         that TRAINOPS_CONTROL_URI names, so that the GPU queue may ask it to make room and resume it later; a
@@ -90,6 +91,7 @@ class MLEngineStartTrainingJobOperator(TrainingArguments):
         done_if_exists: str | None = None,
         candidates: list[dict[str, Any]] | None = None,
         max_spot_losses: int | None = None,
+        max_usd: float | None = None,
         priority: int = 50,
         preemptible: bool | None = None,
         deferrable: bool = True,
@@ -113,6 +115,7 @@ class MLEngineStartTrainingJobOperator(TrainingArguments):
         self.done_if_exists = done_if_exists
         self.candidates = candidates
         self.max_spot_losses = max_spot_losses
+        self.max_usd = max_usd
         self.priority = priority
         self.preemptible = preemptible
         self.deferrable = deferrable

@@ -20,6 +20,7 @@ def planned_places(plan: Mapping[str, Any]) -> dict[str, Any]:
         "candidates": tuple(CandidateInput(**item) for item in plan.get("candidates", ())),
         "max_spot_losses": plan.get("max_spot_losses"),
         "spot_hours": plan.get("on_demand_after_hours"),
+        "max_usd": plan.get("max_usd"),
     }
 
 
@@ -40,4 +41,5 @@ def given_places(operator: MLEngineStartTrainingJobOperator) -> dict[str, Any]:
     return {
         "candidates": tuple(CandidateInput(training_input=item) for item in changes),
         "max_spot_losses": operator.max_spot_losses,
+        "max_usd": operator.max_usd,
     }

@@ -59,7 +59,8 @@ RULES: dict[Verdict, Rule] = {
         next_step="raise the quota in the console, or lower the quota of the pool in gpu_pools.yaml",
     ),
     Verdict.STOCKOUT: Rule(
-        error=errors.Stockout, retry="by itself", next_step="wait, or name another region or accelerator",
+        error=errors.Stockout, retry="by itself",
+        next_step="wait, or list another region or accelerator in queue.candidates",
     ),
     Verdict.SPOT_LOST: Rule(
         error=errors.SpotLost, retry="by itself",
@@ -77,6 +78,10 @@ RULES: dict[Verdict, Rule] = {
     ),
     Verdict.CANCELLED: Rule(
         error=errors.JobCancelled, retry="never", next_step="clear the task, to begin anew",
+    ),
+    Verdict.COST_CAP: Rule(
+        error=errors.CostCapReached, retry="never",
+        next_step="raise queue.max_usd, or ask for less, then clear the task",
     ),
     Verdict.DEADLINE: Rule(
         error=errors.DeadlinePassed, retry="never",

@@ -14,6 +14,7 @@ from typing import Literal
 from trainops.policy.candidates import candidate_to_start, next_start
 from trainops.policy.failure import read_failure
 from trainops.policy.record import RESUMABLE, Attempt, Record, TaskTry, Verdict
+from trainops.policy.spending import over_cap
 
 TERMINAL = frozenset({
     "JOB_STATE_SUCCEEDED", "JOB_STATE_FAILED", "JOB_STATE_CANCELLED", "JOB_STATE_EXPIRED",
@@ -40,6 +41,10 @@ class Job:
     attempt: int = 0
     error_code: int = 0
     error_message: str = ""
+    started_at: datetime | None = None
+    """When its machines began to run."""
+    ended_at: datetime | None = None
+    """When they ended."""
     preempted: bool = False
     """True when the trainer left its marker: it saved and made room."""
 
@@ -156,16 +161,28 @@ def _while_cancelling(record: Record, job: Job | None, now: datetime) -> Action:
         young = attempt.job_name is not None and now < (attempt.bound_at or now) + VANISH_GRACE
         if unclear or young:
             return Action(what="wait", why=f"attempt {attempt.number} may still appear: its create was called")
-    if order.verdict is Verdict.DEADLINE and job is not None and attempt is not None and attempt.verdict is None:
+    by_itself = order.verdict in {Verdict.DEADLINE, Verdict.COST_CAP}
+    if by_itself and job is not None and attempt is not None and attempt.verdict is None:
         ended = _ended(record, attempt, job)
         if ended.verdict is Verdict.SUCCEEDED:  # just before the cancel came
             return ended
     return Action(what="finish", why=order.why, verdict=order.verdict)
 
 
+def _as_seen(record: Record, job: Job | None) -> Record:
+    """The record with the moment at which Google began to run the current job: until then it costs nothing."""
+    if job is None:
+        return record
+    seen = {"started_at": job.started_at} if job.started_at is not None else {"ran_seconds": 0.0}
+    return record.model_copy(update={"attempts": record.with_attempt(**seen)})
+
+
 def _passed_deadline(record: Record, job: Job | None, now: datetime) -> Action | None:
     limits = record.limits
     ended = job is not None and not job.live
+    too_dear = "" if ended else over_cap(_as_seen(record, job), now)
+    if too_dear:
+        return Action(what="order_cancel", why=too_dear, verdict=Verdict.COST_CAP)
     if limits.finish_by is not None and now > limits.finish_by and not ended:
         why = f"the run's deadline, {limits.finish_by:%Y-%m-%d %H:%M:%S} UTC, has passed"
         return Action(what="order_cancel", why=why, verdict=Verdict.DEADLINE)

@@ -59,6 +59,7 @@ class Verdict(StrEnum):
     QUOTA = "quota"
     INTERNAL = "internal"
     VANISHED = "vanished"
+    COST_CAP = "cost_cap"
     REFUSED = "refused"
 
 
@@ -104,7 +105,7 @@ class Candidate(Part):
 class Attempt(Part):
     """One job submitted, or about to be, for a generation."""
 
-    LATER = frozenset({"candidate"})
+    LATER = frozenset({"candidate", "usd_per_hour", "started_at", "ran_seconds", "usd"})
 
     number: int = Field(description="1, 2, 3 ... within the generation.")
     writer: str = Field(description="Id of the process that intends to create the job.")
@@ -120,6 +121,12 @@ class Attempt(Part):
     ended_at: datetime | None = Field(default=None, description="When the end was noticed.")
     leave: LeaveOrder | None = Field(default=None, description="Set once it was asked to save its state and leave.")
     candidate: int = Field(default=0, description="Which of the record's candidates it runs on; 0 is the first.")
+    usd_per_hour: float | None = Field(
+        default=None, description="Price of its machines by the list of that day; None: the list has none."
+    )
+    started_at: datetime | None = Field(default=None, description="When Google says that its machines began to run.")
+    ran_seconds: float | None = Field(default=None, description="How long its machines ran; None before its end.")
+    usd: float | None = Field(default=None, description="What that costs by the list; None: not known.")
 
 
 class CancelOrder(Part):
@@ -143,7 +150,7 @@ class Decision(Part):
 class Limits(Part):
     """Absolute deadlines of a generation; they hold while a task is deferred, too."""
 
-    LATER = frozenset({"max_spot_losses", "spot_until"})
+    LATER = frozenset({"max_spot_losses", "spot_until", "max_usd"})
 
     submit_by: datetime | None = Field(default=None, description="Waiting for GPUs ends here.")
     finish_by: datetime | None = Field(default=None, description="The generation ends here, whatever it does.")
@@ -151,6 +158,7 @@ class Limits(Part):
     max_spot_losses: int | None = Field(
         default=None, description="Spot machines are given up after so many losses; None: never."
     )
+    max_usd: float | None = Field(default=None, description="What all attempts together may cost; None: no cap.")
     spot_until: datetime | None = Field(
         default=None, description="No attempt begins on Spot machines from then on; None: at any time."
     )

@@ -8,6 +8,7 @@ from datetime import timedelta
 
 from trainops import naming
 from trainops.errors import ServiceError, TrainopsError, TransientError
+from trainops.steps.day_costs import DayCostsStore
 from trainops.steps.record_store import RecordStore, records_below
 from trainops.steps.run import Run
 from trainops.steps.services import Services
@@ -43,6 +44,8 @@ def end_run(
             ended += [record.job_key] if record.verdict is None else []
     if problems:
         raise problems[0]
+    records = [store.load() for store in records_below(services.storage, folder)]
+    DayCostsStore(services.storage, services.settings.work, services.now).settle(experiment, run_key, records)
     return ended
 
 

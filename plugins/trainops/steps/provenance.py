@@ -13,6 +13,7 @@ from trainops.errors import ConfigError
 from trainops.gcp.storage import Storage
 from trainops.jobspec.cost import job_cost
 from trainops.policy.record import Attempt, Record
+from trainops.policy.spending import ran_seconds
 from trainops.settings import Settings
 from trainops.steps.channels import list_channels
 from trainops.steps.model_versions import VersionManifest, list_versions
@@ -105,10 +106,10 @@ def _jobs(storage: Storage, settings: Settings, manifest: VersionManifest) -> It
 
 
 def _job(record: Record, attempt: Attempt) -> dict[str, Any]:
-    """One job: how long it was there, from its acceptance to the end that was noticed, and the price of that."""
+    """One job: how long its machines ran, and the price of that."""
     hours = None
     if attempt.bound_at and attempt.ended_at:
-        hours = Decimal(str((attempt.ended_at - attempt.bound_at).total_seconds())) / SECONDS_PER_HOUR
+        hours = Decimal(str(ran_seconds(attempt, attempt.ended_at))) / SECONDS_PER_HOUR
     machines = record.candidates[attempt.candidate]
     cost = job_cost(machines.spec, machines.region)
     usd = cost.at_most(hours) if hours is not None else None

@@ -27,10 +27,12 @@ from trainops.errors import (
     TransientError,
 )
 from trainops.gcp.vertex import Jobs, region_of
+from trainops.jobspec.cost import job_cost
 from trainops.jobspec.hidden import hidden_job
 from trainops.policy.failure import read_refusal, rule_of
 from trainops.policy.lifecycle import TERMINAL, Action, Job, Lease, current_job, next_action
-from trainops.policy.record import RESUMABLE, Attempt, CancelOrder, Record, Verdict
+from trainops.policy.record import RESUMABLE, Attempt, CancelOrder, Candidate, Record, Verdict
+from trainops.policy.spending import ran_seconds
 from trainops.steps.record_store import RecordStore
 from trainops.steps.services import Services
 from trainops.steps.start import attempt_body
@@ -217,7 +219,7 @@ class Run:
         now = self.services.now()
         mine = Attempt(
             number=action.attempt, writer=self.writer, intent_at=now, create_deadline=now + CREATE_TIME,
-            candidate=action.candidate,
+            candidate=action.candidate, usd_per_hour=_usd_per_hour(record.candidates[action.candidate]),
         )  # fmt: skip
         kept = tuple(item for item in record.attempts if item.number != action.attempt)
         what = f"intends attempt {action.attempt}"
@@ -313,7 +315,7 @@ class Run:
         if record.verdict is None:
             attempts = record.attempts
             if record.attempt is not None and record.attempt.verdict is None:
-                attempts = _ended(record, action, now)
+                attempts = _ended(record, replace(action, job=action.job or self.observed), now)
             closed = record.told(
                 now, self.actor, f"ended: {action.verdict}", action.why,
                 verdict=action.verdict, message=action.why, attempts=attempts,
@@ -342,6 +344,8 @@ def read_job(body: dict[str, Any]) -> Job:
         attempt=_number(labels.get("attempt")),
         error_code=int(error.get("code", 0)),
         error_message=error.get("message", ""),
+        started_at=_moment(body.get("startTime")),
+        ended_at=_moment(body.get("endTime")),
     )
 
 
@@ -354,7 +358,21 @@ def _tells_the_end(record: Record, listed: Jobs) -> bool:
 
 
 def _ended(record: Record, action: Action, now: datetime) -> tuple[Attempt, ...]:
-    return record.with_attempt(verdict=action.verdict, message=action.why, exit_code=action.exit_code, ended_at=now)
+    attempt, job = record.attempts[-1], action.job
+    ended = attempt.model_copy(update={"ended_at": now, "started_at": None if job is None else job.started_at})
+    seconds = ran_seconds(ended, now) if job is None else 0.0  # a job that Google never started ran on no machine
+    if job is not None and job.started_at is not None:
+        seconds = max(0.0, ((job.ended_at or now) - job.started_at).total_seconds())
+    price = attempt.usd_per_hour
+    return record.with_attempt(
+        verdict=action.verdict, message=action.why, exit_code=action.exit_code, ended_at=now,
+        started_at=ended.started_at, ran_seconds=seconds, usd=None if price is None else seconds / 3600 * price,
+    )  # fmt: skip
+
+
+def _usd_per_hour(machines: Candidate) -> float | None:
+    price = job_cost(machines.spec, machines.region).per_hour
+    return None if price is None else float(price)
 
 
 def _late(record: Record, job: Job) -> tuple[Attempt, ...]:
@@ -363,6 +381,13 @@ def _late(record: Record, job: Job) -> tuple[Attempt, ...]:
     if record.cancel is not None or attempt is None or attempt.leave is None or attempt.job_name != job.name:
         return record.attempts
     return record.with_attempt(leave=attempt.leave.model_copy(update={"cancelled": True}))
+
+
+def _moment(text: str | None) -> datetime | None:
+    try:
+        return None if not text else datetime.fromisoformat(text)
+    except ValueError:  # it only tells what was paid
+        return None
 
 
 def _number(text: str | None) -> int:

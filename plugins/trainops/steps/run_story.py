@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 from trainops import naming
 from trainops.errors import ConfigError
 from trainops.gcp.storage import Storage
 from trainops.policy.record import Record
+from trainops.policy.spending import gpu_hours, spent_usd
 from trainops.settings import Settings
 from trainops.steps.record_store import records_below
 
@@ -64,7 +66,7 @@ def state(records: list[Record]) -> str:
 
 
 def _job(record: Record) -> dict[str, Any]:
-    attempt = record.attempt
+    attempt, now = record.attempt, datetime.now(UTC)
     return {
         "task": record.owner.task_id,
         "job_key": record.job_key,
@@ -72,7 +74,10 @@ def _job(record: Record) -> dict[str, Any]:
         "state": record.verdict.value if record.verdict else "open",
         "attempts": len(record.attempts),
         "generation": record.generation,
-        "accelerators": record.accelerators,
+        "accelerators": record.machines.accelerators,
+        "region": record.machines.region,
+        "gpu_hours": round(gpu_hours(record, now), 4),
+        "usd": round(spent_usd(record, now), 4),
         "message": record.message,
     }
 

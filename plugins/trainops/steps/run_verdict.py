@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from trainops.errors import JobFailed, RunError
 from trainops.policy.failure import rule_of
 from trainops.policy.record import Record, Verdict
+from trainops.policy.spending import gpu_hours, spent_usd
 
 
 def summary(record: Record) -> dict[str, Any]:
     """A small dict for XCom: where everything is, and how it went."""
     attempt = record.attempt
+    now = datetime.now(UTC)
     return {
         "run_key": record.run_key,
         "job_key": record.job_key,
@@ -21,6 +24,8 @@ def summary(record: Record) -> dict[str, Any]:
         "region": record.machines.region,
         "job_name": attempt.job_name if attempt else None,
         "attempts": len(record.attempts),
+        "gpu_hours": round(gpu_hours(record, now), 4),
+        "usd": round(spent_usd(record, now), 4),
         "verdict": record.verdict.value if record.verdict else None,
     }
 

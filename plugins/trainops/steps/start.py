@@ -49,6 +49,8 @@ class JobRequest:
     """Other machines for it, in the order in which they are tried."""
     max_spot_losses: int | None = None
     """Spot machines are given up after so many losses; None: never."""
+    max_usd: float | None = None
+    """US dollars that all its jobs together may cost by the price list; None: no cap."""
     spot_hours: float | None = None
     """Hours after which no attempt begins on Spot machines; None: at any time."""
     plan: dict[str, Any] | None = None
@@ -271,6 +273,7 @@ def _limits(request: JobRequest, opened: datetime, now: datetime) -> Limits:
         submit_by=first(waiting, request.wait_limit),
         finish_by=first(whole, request.try_limit),
         max_spot_losses=request.max_spot_losses,
+        max_usd=request.max_usd,
         spot_until=None if spot is None else opened + timedelta(hours=spot),
     )
 

@@ -50,6 +50,7 @@ def test_the_arguments_that_are_not_templated_hold_no_text() -> None:
         "max_unknown_time",
         "cancel_on_kill",
         "max_spot_losses",
+        "max_usd",
     }
 
 

@@ -61,7 +61,7 @@ class _Teller:
         self._work = dict.fromkeys(quotas, 0.0)
         self._variance = dict.fromkeys(quotas, 0.0)
         for item in requests:
-            if item.running and item.job_key in made.granted:
+            if item.running and item.job_key in made.granted and item.job_key not in self._leaving:
                 self._add(item, made.granted[item.job_key])
 
     def of_unranked(self, request: Request) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from trainops.policy.gpu_queue.knobs import Knobs
@@ -41,7 +42,8 @@ class QueuePlan:
     order: tuple[tuple[Request, Rank], ...]
     """All requests that may run, the best rank first."""
     granted: Mapping[str, Gpus]
-    """What each request that is to run will hold, those that wait for others to leave included."""
+    """What each request that is to run will hold, those that wait for others to leave included; of one that is asked to
+    leave, what it goes on with elsewhere."""
 
 
 @dataclass(slots=True)
@@ -60,9 +62,12 @@ class _Pools:
     """Pools for which a request of a better rank waits."""
 
     def choice(self, request: Request) -> int | None:
-        """The candidate that fits: one whose GPUs are free now, else one for which others must leave."""
+        """The candidate that fits: one whose GPUs are free now, else one for which others must leave.
+
+        For one that leaves itself nothing is free yet; then the first that fits is what it comes back to.
+        """
         open_ones = [(number, gpus) for number, gpus in enumerate(request.candidates) if self._open(gpus)]
-        for room in (self.free, self.room):
+        for room in (self.free, self.room) if request.lease is None else (self.room,):
             for number, gpus in open_ones:
                 if fits(gpus, room) and fits(gpus, self.room):
                     return number
@@ -114,11 +119,13 @@ def plan(
     ordered = _ranked(everybody, knobs, now)
     granted = _keep_the_immovable(everybody, pools)
     admissions: list[Admission] = []
+    displaced: set[str] = set()
     for _, group in groupby(ordered, key=lambda pair: pair[0].priority):
-        admissions += _place(list(group), pools, granted, knobs, now)
+        admissions += _place(list(group), pools, granted, displaced, knobs, now)
+    admitted = {item.job_key for item in admissions}
     return QueuePlan(
         admissions=tuple(admissions),
-        preemptions=_preemptions(ordered, granted, {item.job_key for item in admissions}),
+        preemptions=_preemptions([item for item, _ in ordered], granted, displaced, admitted),
         order=tuple(ordered),
         granted=granted,
     )
@@ -155,20 +162,43 @@ def _keep_the_immovable(requests: Iterable[Request], pools: _Pools) -> dict[str,
 
 
 def _place(
-    group: list[tuple[Request, Rank]], pools: _Pools, granted: dict[str, Gpus], knobs: Knobs, now: float
-) -> list[Admission]:
-    """Give the requests of one priority class their place, and return those that are to start."""
+    group: list[tuple[Request, Rank]], pools: _Pools, granted: dict[str, Gpus], displaced: set[str], knobs: Knobs,
+    now: float,
+) -> list[Admission]:  # fmt: skip
+    """Give the requests of one priority class their place, and return those that are to start.
+
+    Those that run and have found no place are added to `displaced`; they get another turn, among those who wait.
+    """
     new = [pair for pair in group if protected(pair[0], knobs, now)]
-    others = [pair for pair in group if not protected(pair[0], knobs, now)]
+    turns = [*new, *(pair for pair in group if not protected(pair[0], knobs, now))]
     late: list[tuple[Request, Rank]] = []
     admissions: list[Admission | None] = []
-    for request, its in (*new, *others):
+
+    def seat(request: Request, its: Rank, turns: list[tuple[Request, Rank]], first: int) -> None:
+        admissions.append(_seat(request, its, pools, granted, knobs))
+        if request.running and request.job_key not in granted:
+            displaced.add(request.job_key)
+            _come_back(request, turns, first, knobs, now)
+
+    for turn, (request, its) in enumerate(turns, start=1):  # it grows while it is gone through
         if its.overdue and pools.crowded(_wanted(request), knobs.overdue_share):
             late.append((request, its))
         else:
-            admissions.append(_seat(request, its, pools, granted, knobs))
-    admissions += [_seat(request, its, pools, granted, knobs) for request, its in late]
+            seat(request, its, turns, max(turn, len(new)))
+    for turn, (request, its) in enumerate(late, start=1):
+        seat(request, its, late, turn)
     return [item for item in admissions if item is not None]
+
+
+def _come_back(request: Request, turns: list[tuple[Request, Rank]], first: int, knobs: Knobs, now: float) -> None:
+    """Give one that is to leave its turn among those who wait: it may go on where its other candidates are.
+
+    Else what it takes then would go to others now, and be taken from them at the next look.
+    """
+    assert request.lease is not None
+    waits = replace(request, evicted="", lease=replace(request.lease, leaving=True))
+    its = rank(waits, knobs, now)
+    insort(turns, (waits, its), lo=first, key=lambda pair: pair[1].order(pair[0]))
 
 
 def _wanted(request: Request) -> Gpus:
@@ -206,17 +236,18 @@ def _seat(request: Request, its: Rank, pools: _Pools, granted: dict[str, Gpus], 
 
 
 def _preemptions(
-    ordered: Iterable[tuple[Request, Rank]], granted: Mapping[str, Gpus], admitted: Collection[str]
+    ordered: Iterable[Request], granted: Mapping[str, Gpus], displaced: Collection[str], admitted: Collection[str]
 ) -> tuple[Preemption, ...]:
-    """All that run and were granted nothing; each with those that wait for its GPUs."""
-    requests = [item for item, _ in ordered]
-    waiting = [item.job_key for item in requests if not item.running and item.job_key in granted]
-    pending = [key for key in waiting if key not in admitted]
+    """All that run and found no place; each with those that wait for its GPUs."""
+    requests = list(ordered)
+    waiting = [item.job_key for item in requests if not item.running or item.job_key in displaced]
+    pending = [key for key in waiting if key in granted and key not in admitted]
     found = []
     for item in requests:
-        if item.running and item.job_key not in granted:
+        if item.job_key in displaced:
             others = () if item.evicted else _sharing(item, pending, granted)
-            if others or item.evicted:  # else a quota has shrunk: nobody gains by its going
+            # Where nobody waits for its GPUs a quota has shrunk: it stays, unless it can go on elsewhere.
+            if others or item.evicted or item.job_key in granted:
                 found.append(Preemption(job_key=item.job_key, makes_room_for=others))
     return tuple(found)
 

@@ -100,7 +100,10 @@ def apply(ledger: Ledger, made: Made) -> bool:
         entry = ledger.leases[leaving.job_key]
         others = list(leaving.makes_room_for)
         order = made.view.jobs.get(leaving.job_key, JobOrders()).preempt
-        why = str(order) if order is not None else f"its GPUs are for {', '.join(others)}"
+        room = (
+            f"its GPUs are for {', '.join(others)}" if others else "its pool has become smaller; it goes on elsewhere"
+        )
+        why = str(order) if order is not None else room
         entry.leaving = Leaving(asked_at=made.view.now, makes_room_for=others, why=why)
     return bool(made.plan.admissions or made.plan.preemptions)
 
