@@ -88,11 +88,15 @@ def _reread_seconds() -> int:
 
 
 def _scheduler() -> dict[str, object]:
-    """Short enough that a killed scheduler's or worker's tasks run again within half a minute."""
+    """Short enough that a killed scheduler's or worker's tasks run again within a minute.
+
+    Two cores that train eight jobs keep a scheduler from its heartbeat for 17 s: it must not be taken for dead, since
+    its tasks would be killed and lose a retry each.
+    """
     return {
         "job_heartbeat_sec": 2,
         "scheduler_heartbeat_sec": 2,
-        "scheduler_health_check_threshold": 15,
+        "scheduler_health_check_threshold": 40,
         "orphaned_tasks_check_interval": 10,
         "task_instance_heartbeat_timeout": 30,
         "task_instance_heartbeat_timeout_detection_interval": 5,
