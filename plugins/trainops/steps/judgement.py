@@ -107,6 +107,7 @@ def _rules(plan: RunPlan) -> Rules:
         min_steps=asked.min_steps,
         min_improvement=asked.min_improvement,
         below_unigram_entropy=asked.must_beat_unigram,
+        allow_older_data=asked.allow_older_data,
     )
 
 
