@@ -31,6 +31,7 @@ def resolve_run(experiment: str) -> Json:
     from trainops.config.resolve import resolve
     from trainops.hooks.trainops import TrainopsHook
     from trainops.steps.base_model import with_base_model
+    from trainops.steps.champion import find_champion
     from trainops.steps.preflight import preflight
     from trainops.steps.run_folder import write_plan
 
@@ -42,11 +43,14 @@ def resolve_run(experiment: str) -> Json:
     hook = TrainopsHook()
     plan = resolve(experiment, dag_run.conf, moment, hook.settings)
     plan = with_base_model(plan, hook.settings, hook.credentials())
+    plan = plan.model_copy(update={"champion": find_champion(hook.services().storage, plan, hook.settings)})
     preflight(plan, hook.settings, hook.credentials())
     uri = write_plan(hook.services().storage, hook.settings, plan)
     _say(f"run {plan.run_key}: data of {plan.data_date}, plan {uri}")
     for name, folder in plan.promoted_models.items():
         _say(f"goes on from {name}, which is {folder}")
+    if plan.champion:
+        _say(f"has to beat {plan.champion.version}, the {plan.promotion.channel} of {plan.promotion.model}")
     return {
         "run_key": plan.run_key,
         "experiment": plan.experiment,

@@ -88,7 +88,7 @@ def test_the_decision_tells_what_was_read(registry: Registry) -> None:
     assert "better by 0.1000" in document.value["reason"]
     assert document.value["champion"] == registry.version(first)
     assert document.value["pointer_generation"] == registry.channel().generation
-    assert len(document.value["rules"]) == 7
+    assert len(document.value["rules"]) == 8
     registry.decide(second)
     assert registry.run_object(second, "decision.json") == document
 
