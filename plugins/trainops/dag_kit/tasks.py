@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from airflow.sdk import get_current_context, task
+from airflow.sdk import Asset, AssetAlias, get_current_context, task
 from airflow.sdk.exceptions import AirflowSkipException
 
 from trainops.dag_kit.task_errors import final_errors_fail
@@ -151,7 +151,21 @@ def promote_model(run: Json, decision: Json) -> Json:
     _say(f"{promoted.uri}: {promoted.reason}")
     if not promoted.promoted:
         raise AirflowSkipException(f"not promoted: {promoted.reason}")
+    announce(Asset(naming.model_asset(promoted.model)), told)
     return told
+
+
+def announce(asset: Asset, promoted: Json, through: AssetAlias | None = None) -> None:
+    """Update the model's asset, and tell in its extra what the channel points at now.
+
+    :param through: outlet of the task, where the asset is not known before it runs.
+    """
+    events = get_current_context()["outlet_events"]
+    extra = {name: promoted[name] for name in ("model", "channel", "version", "uri", "reason", "pointer_generation")}
+    if through is not None:
+        events[through].add(asset, extra=extra)
+        return
+    events[asset].extra = extra
 
 
 @task(retries=5)
