@@ -24,6 +24,7 @@ deleted, so it takes seconds and can be undone in the same way.
    Actions*.
 3. `change_channel` swaps the pointer. It refuses when the channel moved since `describe_change` looked: trigger again.
 
+The asset of the model (`model_stdlib_tiny`) is updated, with the version in the event's extra, as by a run.
 `trainops models history MODEL` tells what happened to a channel; `trainops models show MODEL` lists its versions.
 Without Airflow: `trainops models rollback MODEL`. A later run promotes over it when its version is better by the gate's
 rules; to keep runs from that, set `promote: never` in the experiment.

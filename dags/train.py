@@ -15,6 +15,7 @@ from trainops.dag_kit import tasks
 from trainops.dag_kit.approval import approval_gate
 from trainops.dag_kit.arguments import broken_arguments, dag_arguments, schedule_of
 from trainops.errors import ConfigError
+from trainops.naming import model_asset
 from trainops.operators.mlengine import MLEngineStartTrainingJobOperator
 from trainops.sensors.training_job import TrainingJobSensor
 
@@ -61,7 +62,9 @@ def train_dag(name: str, experiment: Experiment) -> DAG:
         with TaskGroup("promote", prefix_group_id=False, tooltip="check, decide, promote"):
             outcome: Any = tasks.check_outputs(run, wait.output)
             decision: Any = tasks.decide_promotion(run, outcome)
-            promoted: Any = tasks.promote_model.override(outlets=[Asset(f"model_{name}")])(run, decision)
+            promoted: Any = tasks.promote_model.override(outlets=[Asset(model_asset(experiment.promotion.model))])(
+                run, decision
+            )
             if experiment.promotion.approval == "required":
                 approval_gate(experiment.promotion.model, decision) >> promoted
 

@@ -219,6 +219,11 @@ def version_folder(models: str, model: str, run: str, generation: int) -> str:
     return f"{models}/{model}/versions/{run}-g{generation}"
 
 
+def model_asset(model: str) -> str:
+    """Name of the Airflow asset that is updated whenever a channel of the model is pointed at another version."""
+    return f"model_{model.replace('-', '_')}"
+
+
 def channel_uri(models: str, model: str, channel: str) -> str:
     """Pointer of a channel: candidate or production."""
     return f"{models}/{model}/channels/{channel}.json"

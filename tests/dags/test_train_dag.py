@@ -24,6 +24,7 @@ print(json.dumps({
         "tasks": {task.task_id: sorted(task.downstream_task_ids) for task in dag.tasks},
         "kinds": {task.task_id: type(task).__name__ for task in dag.tasks},
         "tier": getattr(dag.task_dict.get("submit_training"), "scale_tier", None),
+        "outlets": {task.task_id: [asset.name for asset in task.outlets] for task in dag.tasks if task.outlets},
         "setup": [task.task_id for task in dag.tasks if task.is_setup],
         "teardown": [task.task_id for task in dag.tasks if task.is_teardown],
         "schedule": str(getattr(dag.timetable, "summary", dag.schedule)),
@@ -46,7 +47,7 @@ def configs(tmp_path_factory: pytest.TempPathFactory) -> Path:
             (folder / name / file.name).write_text(file.read_text())
     (folder / "gpu_pools.yaml").write_text((source / "gpu_pools.yaml").read_text())
     demo = yaml.safe_load((source / "experiments" / "stdlib_tiny.yaml").read_text())
-    approved = {**demo, "promotion": {"approval": "required"}}
+    approved = {**demo, "promotion": {"approval": "required", "model": "shared-name"}}
     (folder / "experiments" / "approved.yaml").write_text(yaml.safe_dump(approved, default_flow_style=False))
     (folder / "experiments" / "by_hand.yaml").write_text(yaml.safe_dump({**demo, "schedule": None}))
     (folder / "experiments" / "Broken-Name.yaml").write_text("description: [\n")
@@ -103,6 +104,11 @@ def test_a_person_is_asked_only_where_the_experiment_says_so(dags: dict[str, Any
     tasks = dags["train_approved"]["tasks"]
     assert "approve" in tasks["decide_promotion"]
     assert tasks["approve"] == ["promote_model"]
+
+
+def test_a_promotion_updates_the_asset_of_the_model_whichever_experiment_trained_it(dags: dict[str, Any]) -> None:
+    assert dags["train_stdlib_tiny"]["outlets"] == {"promote_model": ["model_stdlib_tiny"]}
+    assert dags["train_approved"]["outlets"] == {"promote_model": ["model_shared_name"]}
 
 
 def test_the_schedule_has_a_time_zone_or_is_none(dags: dict[str, Any]) -> None:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import argparse
 import getpass
+import heapq
 import json
 import sys
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Any
 
 from trainops.config.origin import CHANNELS
-from trainops.errors import ConfigError
+from trainops.errors import AccessError, ConfigError, NotFoundError
 from trainops.gcp.storage import Storage
 from trainops.settings import Settings, load_settings
 from trainops.steps.channels import list_channels, read_channel
+from trainops.steps.judgement import Judgement
 from trainops.steps.model_versions import VersionManifest, list_versions
 from trainops.steps.promotion import rollback
+from trainops.steps.refusals import list_refusals
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -27,7 +31,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     _action(actions, "list", "what the channels of every model point at (the default)")
     for name, text in (
         ("show", "the channels and versions of a model"),
-        ("history", "what a channel pointed at, newest first"),
+        ("history", "what a channel pointed at and what the gate refused, newest first"),
         ("rollback", "point a channel at the version before, or at a version you name"),
     ):
         action = _action(actions, name, text)
@@ -93,11 +97,46 @@ def _show(storage: Storage, settings: Settings, args: argparse.Namespace) -> tup
 def _history(storage: Storage, settings: Settings, args: argparse.Namespace) -> tuple[Any, str]:
     _check_model(storage, settings, args.model)
     pointer = read_channel(storage, settings.models, args.model, args.channel).pointer
-    rows = [item.model_dump(mode="json") for item in pointer.placements] if pointer else []
-    if not rows:
+    placed = [item.model_dump(mode="json") for item in pointer.placements] if pointer else []
+    if not placed:
         print(f"nothing was ever promoted to the channel {args.channel} of {args.model}", file=sys.stderr)
-        return rows, ""
-    return rows, _table([*_COLUMNS, "how", "reason"], rows)
+    # Both are newest first, and placements stay in the order of the pointer, whatever clocks said.
+    refused = [_refused_row(item) for item in _refusals(storage, settings, args)]
+    rows = list(heapq.merge(placed, refused, key=_moment, reverse=True))
+    shown = [row | {"at": row["promoted_at"] or row["decided_at"]} for row in rows]
+    return rows, _table(["version", "data_date", "eval_loss", "at", "by", "how", "reason"], shown) if rows else ""
+
+
+def _refusals(storage: Storage, settings: Settings, args: argparse.Namespace) -> list[Judgement]:
+    """What the gate refused; nothing, with a word about it, for who may read the models alone."""
+
+    def say(line: str) -> None:
+        print(line, file=sys.stderr)
+
+    try:
+        return list_refusals(storage, settings, args.model, args.channel, say=say)
+    except (AccessError, NotFoundError) as error:
+        say(f"refusals are not shown, since the runs cannot be read: {error}")
+        return []
+
+
+def _refused_row(decision: Judgement) -> dict[str, Any]:
+    """A decision in the form of a placement; the gate's figures tell the data date and the loss."""
+    figures = {key: value for rule in decision.rules for key, value in rule["figures"].items()}
+    return {
+        "version": decision.version,
+        "data_date": figures.get("data_date"),
+        "eval_loss": figures.get("eval_loss"),
+        "promoted_at": None,
+        "decided_at": decision.decided_at.isoformat(),
+        "by": decision.run_key,
+        "reason": decision.reason,
+        "how": "refused",
+    }
+
+
+def _moment(row: dict[str, Any]) -> datetime:
+    return datetime.fromisoformat(row["promoted_at"] or row["decided_at"])
 
 
 def _rollback(storage: Storage, settings: Settings, args: argparse.Namespace) -> tuple[Any, str]:

@@ -199,6 +199,10 @@ class Promotion(Config):
     min_improvement: float = Field(
         0.0, ge=0, description="By how much the loss must be below the champion's, in nats per token."
     )
+    allow_older_data: bool = Field(
+        False,
+        description="Whether a model of an older data date, such as a backfill's, may replace one of a newer date.",
+    )
     approval: Literal["none", "required"] = Field(
         "none", description="required: a person approves in Airflow before the model is promoted."
     )

@@ -36,6 +36,15 @@ class Trainer(Training):
     model: Model = Field(description="Shape of the language model.")
 
 
+class PlannedChampion(Config):
+    """The version that a run's model has to beat, as the channel pointed at it when the run was resolved."""
+
+    version: str = Field(description="Version.")
+    uri: str = Field(description="Its Hugging Face folder.")
+    heldout: str | None = Field(None, description="Folder of the tokens on which it was evaluated.")
+    pointer_generation: int = Field(description="Storage generation of the channel's pointer.")
+
+
 class RunPlan(Config):
     """One run, resolved: experiment, conf and date in one."""
 
@@ -75,8 +84,11 @@ class RunPlan(Config):
         description="Promoted models that the run goes on from, as its experiment names them (MODEL@CHANNEL), and the "
         "folder of the version that each was when the run was resolved.",
     )
+    champion: PlannedChampion | None = Field(
+        None, description="Model to beat, which the trainer evaluates on the run's own held-out text; null: none yet."
+    )
 
-    _LATER: ClassVar = ("candidates", "max_spot_losses", "on_demand_after_hours", "max_usd", "planned_usd")
+    _LATER: ClassVar = ("candidates", "max_spot_losses", "on_demand_after_hours", "max_usd", "planned_usd", "champion")
 
     @model_serializer(mode="wrap")
     def _without_unused(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:

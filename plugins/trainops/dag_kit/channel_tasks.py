@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any, Literal
 
-from airflow.sdk import get_current_context, task
+from airflow.sdk import Asset, AssetAlias, get_current_context, task
 from airflow.sdk.exceptions import AirflowSkipException
 from pydantic import Field
 
@@ -16,6 +16,9 @@ from trainops.validation import validated
 log = logging.getLogger(__name__)
 
 Json = dict[str, Any]
+
+CHANGED = AssetAlias("models_changed_by_hand")
+"""Outlet through which the asset of whichever model a person chose is updated."""
 
 
 class ChannelChange(Config):
@@ -50,10 +53,12 @@ def describe_change() -> Json:
     return {**asked.model_dump(), "version": target.version, "seen": channel.generation, "text": text}
 
 
-@task(multiple_outputs=False)
+@task(multiple_outputs=False, outlets=[CHANGED])
 @final_errors_fail
 def change_channel(change: Json, approval: Json | None) -> Json:
     """Point the channel at the version, unless it moved since the person who approved looked at it."""
+    from trainops import naming
+    from trainops.dag_kit.tasks import announce
     from trainops.hooks.trainops import TrainopsHook
     from trainops.steps.promotion import rollback
 
@@ -70,4 +75,29 @@ def change_channel(change: Json, approval: Json | None) -> Json:
         seen=change["seen"],
     )
     log.info("%s of %s points at %s", done.channel, done.model, done.version)
+    announce(Asset(naming.model_asset(done.model)), done.to_json(), through=CHANGED)
     return done.to_json()
+
+
+@task(multiple_outputs=False)
+@final_errors_fail
+def read_model(model: str, channel: str = "production") -> Json:
+    """Say which version the channel points at; skipped while nothing was promoted to it.
+
+    The event only wakes: by now the channel may point at a later version than its extra tells, and that one is meant.
+    """
+    from trainops.hooks.trainops import TrainopsHook
+    from trainops.steps.channels import read_channel
+
+    for asset, events in get_current_context()["triggering_asset_events"].items():
+        for event in events:
+            log.info("%s: %s of %s was pointed at %s: %s", asset.name, *map(event.extra.get, _TOLD))
+    hook = TrainopsHook()
+    pointer = read_channel(hook.services().storage, hook.settings.models, model, channel).pointer
+    if pointer is None:
+        raise AirflowSkipException(f"nothing was ever promoted to the channel {channel} of {model}")
+    log.info("%s of %s is %s: %s", channel, model, pointer.version, pointer.uri)
+    return {"model": model, "channel": channel, "version": pointer.version, "uri": pointer.uri}
+
+
+_TOLD = ("channel", "model", "version", "reason")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from airflow.sdk import get_current_context, task
+from airflow.sdk import Asset, AssetAlias, get_current_context, task
 from airflow.sdk.exceptions import AirflowSkipException
 
 from trainops.dag_kit.task_errors import final_errors_fail
@@ -32,6 +32,7 @@ def resolve_run(experiment: str) -> Json:
     from trainops.config.resolve import resolve
     from trainops.hooks.trainops import TrainopsHook
     from trainops.steps.base_model import with_base_model
+    from trainops.steps.champion import find_champion
     from trainops.steps.day_costs import DayCostsStore
     from trainops.steps.preflight import preflight
     from trainops.steps.run_folder import write_plan
@@ -44,6 +45,7 @@ def resolve_run(experiment: str) -> Json:
     hook = TrainopsHook()
     plan = resolve(experiment, dag_run.conf, moment, hook.settings)
     plan = with_base_model(plan, hook.settings, hook.credentials())
+    plan = plan.model_copy(update={"champion": find_champion(hook.services().storage, plan, hook.settings)})
     preflight(plan, hook.settings, hook.credentials())
     storage = hook.services().storage
     told = DayCostsStore(storage, hook.settings.work).enter(plan, load_gpu_pools())
@@ -53,6 +55,8 @@ def resolve_run(experiment: str) -> Json:
     _say(f"run {plan.run_key}: data of {plan.data_date}, plan {uri}")
     for name, folder in plan.promoted_models.items():
         _say(f"goes on from {name}, which is {folder}")
+    if plan.champion:
+        _say(f"has to beat {plan.champion.version}, the {plan.promotion.channel} of {plan.promotion.model}")
     return {
         "run_key": plan.run_key,
         "experiment": plan.experiment,
@@ -153,7 +157,21 @@ def promote_model(run: Json, decision: Json) -> Json:
     _say(f"{promoted.uri}: {promoted.reason}")
     if not promoted.promoted:
         raise AirflowSkipException(f"not promoted: {promoted.reason}")
+    announce(Asset(naming.model_asset(promoted.model)), told)
     return told
+
+
+def announce(asset: Asset, promoted: Json, through: AssetAlias | None = None) -> None:
+    """Update the model's asset, and tell in its extra what the channel points at now.
+
+    :param through: outlet of the task, where the asset is not known before it runs.
+    """
+    events = get_current_context()["outlet_events"]
+    extra = {name: promoted[name] for name in ("model", "channel", "version", "uri", "reason", "pointer_generation")}
+    if through is not None:
+        events[through].add(asset, extra=extra)
+        return
+    events[asset].extra = extra
 
 
 @task(retries=5)

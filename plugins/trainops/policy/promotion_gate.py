@@ -39,6 +39,21 @@ class Rules:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Generation:
+    """What an exported model wrote, once it was loaded from its files."""
+
+    loaded: bool
+    tokens: int = 0
+    """Tokens that it generated."""
+    characters: int = 0
+    """Characters of its text, without white space at both ends."""
+    finite: bool | None = None
+    """Whether all its predictions were finite; None when it made none."""
+    error: str | None = None
+    """Why it does not load or generate."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Candidate:
     """A version that asks to be promoted, and its figures."""
 
@@ -57,6 +72,10 @@ class Candidate:
     heldout: str | None = None
     """Folder of the tokens that it was evaluated on; None when nobody knows."""
     bytes_per_token: float | None = None
+    loss_per_byte: float | None = None
+    """Nats per byte of its held-out text, when the champion was evaluated again on it with another tokenizer."""
+    generation: Generation | None = None
+    """What the exported model wrote; None when it was not asked to."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +90,10 @@ class Champion:
     bytes_per_token: float | None = None
     loss_on_candidate_data: float | None = None
     """Nats per token over the candidate's held-out tokens, when it was evaluated again on them."""
+    loss_per_byte_on_candidate_data: float | None = None
+    """Nats per byte of the candidate's held-out text, when it was evaluated again on it with its own tokenizer."""
+    not_evaluated: str = ""
+    """Why it was not evaluated again; a part of a sentence."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +132,7 @@ def decide(candidate: Candidate, champion: Champion | None, rules: Rules) -> Dec
         _minimum_steps(candidate, rules),
         _maximum_eval_loss(candidate, rules),
         _below_unigram_entropy(candidate, rules),
+        _generates(candidate),
         _improvement(candidate, champion, rules),
         _data_window(candidate, champion, rules),
         _allowed(rules),
@@ -167,6 +191,24 @@ def _below_unigram_entropy(candidate: Candidate, rules: Rules) -> RuleVerdict:
     return RuleVerdict(name, "passed", figures, text)
 
 
+def _generates(candidate: Candidate) -> RuleVerdict:
+    found = candidate.generation
+    if found is None:  # results of before, and of trainers that are not Trainops' own
+        return RuleVerdict("generates", "not_applied", {}, "not measured: the training did not try its exported model")
+    figures = asdict(found)
+    if not found.loaded:
+        return RuleVerdict("generates", "refused", figures, f"the exported model does not load: {found.error}")
+    if found.finite is False:
+        return RuleVerdict("generates", "refused", figures, "the exported model's predictions are not all finite")
+    if found.error is not None:
+        return RuleVerdict("generates", "refused", figures, f"the exported model does not generate: {found.error}")
+    if not found.characters:
+        text = f"the exported model generates no text: {found.tokens} tokens, all of them white space or the end"
+        return RuleVerdict("generates", "refused", figures, text)
+    text = f"the exported model loads and generates: {found.tokens} tokens, {found.characters} characters, all finite"
+    return RuleVerdict("generates", "passed", figures, text)
+
+
 def _improvement(candidate: Candidate, champion: Champion | None, rules: Rules) -> RuleVerdict:
     if champion is None:
         figures: dict[str, Any] = {"eval_loss": candidate.eval_loss, "champion": None}
@@ -182,7 +224,7 @@ def _improvement(candidate: Candidate, champion: Champion | None, rules: Rules) 
         }
         text = (
             f"champion {champion.version} was evaluated on other held-out data, and its loss per byte is not known, "
-            "so the two cannot be compared"
+            f"so the two cannot be compared{_why_not(champion)}"
         )
         return RuleVerdict("improvement", "refused", figures, text)
     return _judged_improvement(compared, champion, rules)
@@ -199,24 +241,33 @@ class _Compared:
 
 
 def _comparable(candidate: Candidate, champion: Champion) -> _Compared | None:
-    """The two losses on common ground: the same held-out tokens, else per byte of each one's own held-out text.
+    """The two losses on common ground: the same held-out text, else per byte of each one's own held-out text.
 
     Nats per token of two token sets mean different things (another tokenizer cuts other tokens); nats per byte do not.
     """
     if champion.loss_on_candidate_data is not None:
-        basis = "the champion was evaluated again on the candidate's held-out data"
-        return _Compared(candidate.eval_loss, champion.loss_on_candidate_data, "nats per token", basis)
+        return _Compared(candidate.eval_loss, champion.loss_on_candidate_data, "nats per token", _AGAIN)
+    if champion.loss_per_byte_on_candidate_data is not None and candidate.loss_per_byte is not None:
+        basis = f"{_AGAIN}, cut by its own tokenizer"
+        return _Compared(candidate.loss_per_byte, champion.loss_per_byte_on_candidate_data, "nats per byte", basis)
     if candidate.heldout is not None and candidate.heldout == champion.heldout:
         return _Compared(candidate.eval_loss, champion.eval_loss, "nats per token", "same held-out data")
     if not candidate.bytes_per_token or not champion.bytes_per_token:
         return None
-    basis = "the champion's held-out data differ, so the losses per byte of text are compared"
+    basis = f"the champion's held-out data differ, so the losses per byte of text are compared{_why_not(champion)}"
     return _Compared(
         candidate.eval_loss / candidate.bytes_per_token,
         champion.eval_loss / champion.bytes_per_token,
         "nats per byte",
         basis,
     )
+
+
+_AGAIN = "the champion was evaluated again on the candidate's held-out data"
+
+
+def _why_not(champion: Champion) -> str:
+    return f"; it was not evaluated again: {champion.not_evaluated}" if champion.not_evaluated else ""
 
 
 def _judged_improvement(compared: _Compared, champion: Champion, rules: Rules) -> RuleVerdict:

@@ -13,7 +13,7 @@ from trainops.config.plan import RunPlan
 from trainops.errors import IntegrityError
 from trainops.gcp.storage import Storage
 from trainops.policy import promotion_gate
-from trainops.policy.promotion_gate import Candidate, Champion, Decision, Rules
+from trainops.policy.promotion_gate import Candidate, Champion, Decision, Generation, Rules
 from trainops.settings import Settings
 from trainops.steps.channels import Channel, read_channel
 from trainops.steps.model_versions import read_manifest, version_name
@@ -32,7 +32,7 @@ class Judgement(BaseModel):
     model: str = Field(description="Name of the model.")
     channel: str = Field(description="Channel that the version asks for.")
     version: str = Field(description="Version that was judged.")
-    inputs: str = Field(description="Fingerprint of outcome and rules; others mean another decision.")
+    inputs: str = Field(description="Fingerprint of outcome, rules and planned champion; others mean another decision.")
     pointer_generation: int = Field(description="Storage generation of the channel's pointer that was read; 0: none.")
     champion: str | None = Field(description="Version that it pointed at.")
     thresholds: dict[str, Any] = Field(description="What the rules were asked with.")
@@ -72,13 +72,15 @@ def judge(storage: Storage, plan: RunPlan, outcome: Outcome, settings: Settings)
 def _asked(plan: RunPlan, outcome: Outcome, channel: Channel) -> dict[str, Any]:
     """What a decision is about, as fields of a Judgement."""
     rules = asdict(_rules(plan))
+    # Where no champion is named nothing is added, so that decisions of earlier versions hold on.
+    planned = {"champion": plan.champion.model_dump(mode="json")} if plan.champion else {}
     return {
         "run_key": plan.run_key,
         "generation": outcome.generation,
         "model": channel.model,
         "channel": channel.name,
         "version": version_name(plan, outcome.generation),
-        "inputs": naming.fingerprint({"outcome": outcome.to_json(), "rules": rules}),
+        "inputs": naming.fingerprint({"outcome": outcome.to_json(), "rules": rules, **planned}),
         "pointer_generation": channel.generation,
         "champion": channel.pointer.version if channel.pointer else None,
         "thresholds": rules,
@@ -95,7 +97,7 @@ def _decided(storage: Storage, plan: RunPlan, outcome: Outcome, settings: Settin
     version = version_name(plan, outcome.generation)
     if channel.had(version):
         return Decision(True, [], f"{version} was put into {channel.name} by an earlier try")
-    champion = _champion(storage, settings, channel)
+    champion = _champion(storage, settings, channel, _evaluation(plan, outcome, channel))
     return promotion_gate.decide(_candidate(plan, outcome, version), champion, _rules(plan))
 
 
@@ -107,10 +109,12 @@ def _rules(plan: RunPlan) -> Rules:
         min_steps=asked.min_steps,
         min_improvement=asked.min_improvement,
         below_unigram_entropy=asked.must_beat_unigram,
+        allow_older_data=asked.allow_older_data,
     )
 
 
 def _candidate(plan: RunPlan, outcome: Outcome, version: str) -> Candidate:
+    wrote, champion = outcome.result.generation, outcome.result.champion
     return Candidate(
         version=version,
         data_date=plan.data_date,
@@ -121,10 +125,32 @@ def _candidate(plan: RunPlan, outcome: Outcome, version: str) -> Candidate:
         unigram_entropy=outcome.result.unigram_entropy,
         heldout=outcome.lineage.tokens,
         bytes_per_token=outcome.bytes_per_token,
+        loss_per_byte=champion.own_loss_per_byte if champion else None,
+        generation=Generation(**wrote.model_dump()) if wrote else None,
     )
 
 
-def _champion(storage: Storage, settings: Settings, channel: Channel) -> Champion | None:
+def _evaluation(plan: RunPlan, outcome: Outcome, channel: Channel) -> dict[str, Any]:
+    """What the training found of the champion on its own held-out data, or why that tells nothing of this champion."""
+    found, planned = outcome.result.champion, plan.champion
+    if channel.pointer is None:
+        return {}
+    if planned is None:
+        return {"not_evaluated": "the run's plan names no champion"}
+    if (planned.version, planned.pointer_generation) != (channel.pointer.version, channel.generation):
+        return {"not_evaluated": f"the channel moved since the run began, when it pointed at {planned.version}"}
+    if found is None:
+        return {"not_evaluated": "the training's result says nothing of it"}
+    if found.version != planned.version:
+        return {"not_evaluated": f"the training evaluated {found.version}"}
+    if found.error or found.eval_loss is None:
+        return {"not_evaluated": found.error or "the training's result has no loss of it"}
+    if found.loss_per_byte is not None:
+        return {"loss_per_byte_on_candidate_data": found.loss_per_byte}
+    return {"loss_on_candidate_data": found.eval_loss}
+
+
+def _champion(storage: Storage, settings: Settings, channel: Channel, evaluation: dict[str, Any]) -> Champion | None:
     if channel.pointer is None:
         return None
     manifest = read_manifest(storage, settings.models, channel.model, channel.pointer.version)
@@ -139,4 +165,5 @@ def _champion(storage: Storage, settings: Settings, channel: Channel) -> Champio
         eval_loss=manifest.eval_loss,
         heldout=manifest.heldout,
         bytes_per_token=manifest.bytes_per_token,
+        **evaluation,
     )

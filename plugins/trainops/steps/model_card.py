@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trainops.config.plan import RunPlan
 from trainops.steps.lineage import Lineage
-from trainops.steps.outcome import Outcome
+from trainops.steps.outcome import ChampionEvaluation, Generation, Outcome
 
 
 def model_card(plan: RunPlan, outcome: Outcome, version: str) -> str:
@@ -31,6 +31,8 @@ def model_card(plan: RunPlan, outcome: Outcome, version: str) -> str:
             "Tokens per second": f"{result.tokens_per_second:.0f}",
             "Training time (seconds)": f"{result.train_seconds:.0f}",
             "Replicas": f"{result.replicas}",
+            **_champion(result.champion),
+            **_generation(result.generation),
         }),
         "## Data\n\n"
         + _table({
@@ -62,6 +64,25 @@ def _base(lineage: Lineage) -> str:
         return "nothing: random weights"
     asked = lineage.base_model_asked
     return f"{lineage.base_model}, then {asked}" if asked else lineage.base_model
+
+
+def _champion(found: ChampionEvaluation | None) -> dict[str, str]:
+    """Rows about the model that this one had to beat; none of older results, whose card stays as it was."""
+    if found is None:
+        return {}
+    if found.error or found.eval_loss is None:
+        return {f"Champion {found.version} on the same held-out text": f"not evaluated: {found.error}"}
+    if found.loss_per_byte is not None:
+        against = f"{_figure(found.loss_per_byte)}, this one {_figure(found.own_loss_per_byte)}"
+        return {f"Champion {found.version} on the same held-out text (nats per byte)": against}
+    return {f"Champion {found.version} on the same held-out text (nats per token)": _figure(found.eval_loss)}
+
+
+def _generation(found: Generation | None) -> dict[str, str]:
+    if found is None:
+        return {}
+    wrote = f"{found.tokens} tokens, {found.characters} characters"
+    return {"Loaded from its files, it generated": found.error or wrote}
 
 
 def _table(rows: dict[str, str]) -> str:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, ValidationError, model_serializer
 
 from trainops import naming
 from trainops.config.plan import RunPlan
@@ -27,6 +27,37 @@ class ModelFile(BaseModel):
     name: str = Field(description="Path inside the folder.")
     bytes: int = Field(description="Size.")
     crc32c: str = Field(description="Base64 of the big-endian CRC32C, as Cloud Storage shows it.")
+
+
+class Generation(BaseModel):
+    """What the exported model wrote, once the trainer had loaded it from its files."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    loaded: bool = Field(description="Whether transformers loaded it.")
+    tokens: int = Field(default=0, description="Tokens that it generated.")
+    characters: int = Field(default=0, description="Characters of its text, without white space at both ends.")
+    finite: bool | None = Field(default=None, description="Whether all its predictions were finite; None: none made.")
+    error: str | None = Field(default=None, description="Why it does not load or generate.")
+
+
+class ChampionEvaluation(BaseModel):
+    """The champion's loss on the held-out text of the run that wants to replace it, in nats."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    version: str = Field(description="Version that was evaluated.")
+    uri: str = Field(description="Its folder.")
+    tokens: str = Field(description="Folder of the tokens whose held-out part is meant.")
+    eval_loss: float | None = Field(
+        default=None, description="Per token: of the run's tokenizer, unless `loss_per_byte` is set."
+    )
+    eval_tokens: int | None = Field(default=None, description="Tokens that the loss is the mean of.")
+    loss_per_byte: float | None = Field(
+        default=None, description="Per byte of the text, where its tokenizer is another than the run's."
+    )
+    own_loss_per_byte: float | None = Field(default=None, description="The run's own model's, of the same text.")
+    error: str | None = Field(default=None, description="Why it could not be evaluated.")
 
 
 class TrainingResult(BaseModel):
@@ -49,6 +80,20 @@ class TrainingResult(BaseModel):
     sample: str = Field(default="", description="Text that the model continued.")
     model: str = Field(description="URI of the model folder.")
     resumed_from: int | str | None = Field(default=None, description="Checkpoint that the last attempt started from.")
+    generation: Generation | None = Field(default=None, description="What the exported model wrote; None: not tried.")
+    champion: ChampionEvaluation | None = Field(
+        default=None,
+        description="The champion on the same held-out text; None: its own loss is of it, or there is none.",
+    )
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without what was not measured: a decision knows its outcome by this form's fingerprint, older ones too."""
+        return {key: value for key, value in dump(self).items() if value is not None or key not in _LATER}
+
+
+_LATER = {"generation", "champion"}
+"""Fields that came after the first results were stored."""
 
 
 class LossCurve(BaseModel):

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from trainops import naming
-from trainops.config.plan import RunPlan
+from trainops.config.plan import PlannedChampion, RunPlan
 from trainops.gcp.storage import Document, Storage
 from trainops.jobspec.installation import command
 from trainops.policy.promotion_gate import Decision
@@ -145,10 +145,22 @@ class Registry:
     def plan(self, number: int = 1, *, day: int = 29, **promotion: Any) -> RunPlan:
         return make_plan(number, day=day, **promotion)
 
-    def finish(self, number: int = 1, *, eval_loss: float = 3.1, day: int = 29, **promotion: Any) -> RunPlan:
+    def finish(
+        self,
+        number: int = 1,
+        *,
+        eval_loss: float = 3.1,
+        day: int = 29,
+        champion: PlannedChampion | None = None,
+        dataset: str = DATASET,
+        result: dict[str, Any] | None = None,
+        **promotion: Any,
+    ) -> RunPlan:
         """Leave the outputs of a training, checked, and return its plan."""
-        training = Training(self.storage, self.settings, make_plan(number, day=day, **promotion))
-        training.write_all(eval_loss=eval_loss)
+        plan = make_plan(number, day=day, **promotion).model_copy(update={"champion": champion})
+        training = Training(self.storage, self.settings, plan)
+        training.tokens = naming.tokens_folder(self.settings.work, dataset, TOKENIZER)
+        training.write_all(eval_loss=eval_loss, **(result or {}))
         check_outputs(self.storage, training.plan, 1, self.settings)
         return training.plan
 

@@ -62,6 +62,15 @@ def test_older_data_never_replace_newer(registry: Registry) -> None:
     assert "data of 2026-11-28 is older" in old.reason
 
 
+def test_older_data_may_replace_newer_where_the_experiment_says_so(registry: Registry) -> None:
+    registry.promote(registry.finish(1, day=29))
+    old = registry.promote(registry.finish(2, day=28, eval_loss=1.0, allow_older_data=True))
+    assert old.promoted
+    assert registry.pointer().data_date.isoformat() == "2026-11-28"
+    worse = registry.promote(registry.finish(3, day=27, eval_loss=2.0, allow_older_data=True))
+    assert not worse.promoted, "older data are no excuse for a worse model"
+
+
 def test_a_run_told_never_to_promote_is_judged_and_changes_nothing(registry: Registry) -> None:
     plan = registry.finish(promote="never")
     decision = registry.decide(plan)
@@ -79,7 +88,7 @@ def test_the_decision_tells_what_was_read(registry: Registry) -> None:
     assert "better by 0.1000" in document.value["reason"]
     assert document.value["champion"] == registry.version(first)
     assert document.value["pointer_generation"] == registry.channel().generation
-    assert len(document.value["rules"]) == 7
+    assert len(document.value["rules"]) == 8
     registry.decide(second)
     assert registry.run_object(second, "decision.json") == document
 

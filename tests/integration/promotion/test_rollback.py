@@ -88,3 +88,39 @@ def test_the_command_line_says_when_there_are_no_models(
     assert "no model has been promoted" in captured.err
     assert cli.main(["models"]) == 0
     assert not capsys.readouterr().out
+
+
+def test_the_history_tells_what_the_gate_refused_between_what_it_promoted(
+    registry: Registry, environment: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, worse, old = registry.finish(1), registry.finish(2, eval_loss=3.2), registry.finish(3, day=1)
+    better, other = registry.finish(4, eval_loss=3.0), registry.finish(5, eval_loss=9.0, channel="candidate")
+    for plan in (first, worse, old, better, other):
+        registry.decide(plan)
+        registry.promote(plan)
+    assert cli.main(["models", "history", registry.model, "--output", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    told = [(row["version"], row["how"], row["data_date"], row["eval_loss"]) for row in rows]
+    assert told == [
+        (registry.version(better), "promoted", "2026-11-29", 3.0),
+        (registry.version(old), "refused", "2026-11-01", 3.1),
+        (registry.version(worse), "refused", "2026-11-29", 3.2),
+        (registry.version(first), "promoted", "2026-11-29", 3.1),
+    ]
+    assert "is older than the champion's" in rows[1]["reason"]
+    assert cli.main(["models", "history", registry.model]) == 0
+    assert capsys.readouterr().out.count("refused") == 2
+
+
+def test_a_decision_that_cannot_be_read_hides_no_other(
+    registry: Registry, environment: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, worse = registry.finish(1), registry.finish(2, eval_loss=3.2)
+    registry.promote(first)
+    registry.promote(worse)
+    broken = f"{registry.settings.work}/runs/stdlib_tiny/broken/decision.json"
+    registry.storage.write_json(broken, {"schema": 1}, generation=0)
+    assert cli.main(["models", "history", registry.model]) == 0
+    shown = capsys.readouterr()
+    assert registry.version(worse) in shown.out
+    assert broken in shown.err

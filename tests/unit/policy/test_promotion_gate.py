@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainops.policy.promotion_gate import Candidate, Champion, Decision, Rules, decide
+from trainops.policy.promotion_gate import Candidate, Champion, Decision, Generation, Rules, decide
 
 GOOD = Candidate(
     version="tiny-new-g1",
@@ -24,6 +24,7 @@ GOOD = Candidate(
     unigram_entropy=5.9,
     heldout="gs://my-work/tokens/a-b",
     bytes_per_token=3.0,
+    generation=Generation(loaded=True, tokens=64, characters=180, finite=True),
 )
 CHAMPION = Champion(
     version="tiny-old-g1",
@@ -37,6 +38,7 @@ RULES = [
     "minimum_steps",
     "maximum_eval_loss",
     "below_unigram_entropy",
+    "generates",
     "improvement",
     "data_window",
     "promote",
@@ -57,6 +59,60 @@ def test_a_better_version_is_promoted_and_every_rule_says_why() -> None:
     assert verdicts(decision) == dict.fromkeys(RULES, "passed")
     assert all(rule.text and rule.figures for rule in decision.rules)
     assert "better by 0.2000 (same held-out data)" in decision.reason
+
+
+@pytest.mark.parametrize(
+    ("generation", "words"),
+    [
+        (Generation(loaded=False, error="OSError: no weights"), "does not load: OSError: no weights"),
+        (Generation(loaded=True, error="ValueError: no room"), "does not generate: ValueError: no room"),
+        (Generation(loaded=True, finite=False, error="not finite"), "predictions are not all finite"),
+        (Generation(loaded=True, tokens=64, characters=0, finite=True), "generates no text: 64 tokens"),
+    ],
+)
+def test_a_version_that_does_not_load_or_write_is_refused(generation: Generation, words: str) -> None:
+    decision = decide(replace(GOOD, generation=generation), None, Rules())
+    assert refused(decision) == ["generates"]
+    assert words in decision.reason
+
+
+def test_whether_a_version_writes_is_not_held_against_results_that_do_not_say() -> None:
+    decision = decide(replace(GOOD, generation=None), CHAMPION, Rules())
+    assert decision.promote
+    rule = next(rule for rule in decision.rules if rule.rule == "generates")
+    assert (rule.verdict, rule.text[:12]) == ("not_applied", "not measured")
+
+
+AGAIN = "the champion was evaluated again on the candidate's held-out data"
+
+
+@pytest.mark.parametrize(
+    ("own", "best", "figures", "words"),
+    [
+        ({}, {"loss_on_candidate_data": 3.1}, (3.0, 3.1, "nats per token"), f"better by 0.1000 ({AGAIN})"),
+        # Per byte of each one's own text the champion is far worse (3.2 / 3): what is evaluated again counts.
+        ({}, {"loss_on_candidate_data": 2.9}, (3.0, 2.9, "nats per token"), f"is wanted ({AGAIN})"),
+        (
+            {"loss_per_byte": 1.0},
+            {"loss_per_byte_on_candidate_data": 1.1},
+            (1.0, 1.1, "nats per byte"),
+            f"better by 0.1000 ({AGAIN}, cut by its own tokenizer)",
+        ),
+        (
+            {},
+            {"not_evaluated": "out of memory"},
+            (1.0, 3.2 / 3, "nats per byte"),
+            "losses per byte of text are compared; it was not evaluated again: out of memory",
+        ),
+    ],
+)
+def test_on_other_held_out_data_the_sentence_says_what_was_compared(
+    own: dict[str, Any], best: dict[str, Any], figures: tuple[float, float, str], words: str
+) -> None:
+    champion = replace(CHAMPION, heldout="gs://my-work/tokens/c-b", **best)
+    rule = next(rule for rule in decide(replace(GOOD, **own), champion, Rules()).rules if rule.rule == "improvement")
+    assert (rule.figures["loss"], rule.figures["champion_loss"], rule.figures["unit"]) == pytest.approx(figures)
+    assert words in rule.text
 
 
 def test_the_first_version_of_a_channel_needs_no_improvement() -> None:

@@ -63,6 +63,13 @@ def explain(error: BaseException) -> tuple[str, int] | None:
     return None
 
 
+def reason_of(error: BaseException) -> str:
+    """One line about an error that is told and ends nothing."""
+    told = explain(error)
+    line = " ".join((told[0] if told else str(error)).split()) or "no reason given"
+    return line[:300] if told else f"{type(error).__name__}: {line[:300]}"
+
+
 def out_of_memory(error: BaseException) -> bool:
     """Whether an error says that memory, of a GPU or of the machine, ran out."""
     if isinstance(error, MemoryError) or _of_torch(error, "OutOfMemoryError"):

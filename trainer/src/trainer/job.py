@@ -15,6 +15,18 @@ from trainer.shards import read_manifest
 
 
 @dataclass(frozen=True)
+class Champion:
+    """The promoted model that this one has to beat."""
+
+    version: str
+    """Its name."""
+    uri: str
+    """Its Hugging Face folder."""
+    heldout: str | None = None
+    """Folder of the tokens on which it was evaluated."""
+
+
+@dataclass(frozen=True)
 class Job:
     """One training job, as asked for on the command line."""
 
@@ -31,6 +43,8 @@ class Job:
     """Folder for TensorBoard's event files."""
     control: str | None
     """Folder in which somebody may ask the job to stop."""
+    champion: Champion | None = None
+    """What the trained model has to beat."""
 
 
 def read_job(files: Files, values: Namespace) -> Job:
@@ -47,4 +61,10 @@ def read_job(files: Files, values: Namespace) -> Job:
         model_folder=(values.model_dir or join(values.job_dir, "model")).rstrip("/"),
         events=os.environ.get("AIP_TENSORBOARD_LOG_DIR") or None,
         control=os.environ.get("TRAINOPS_CONTROL_URI") or None,
+        champion=_champion(files, values.config) if values.config else None,
     )
+
+
+def _champion(files: Files, plan: str) -> Champion | None:
+    found = files.read_json(plan).get("champion")
+    return Champion(found["version"], found["uri"], found.get("heldout")) if found else None

@@ -38,7 +38,7 @@ def _load(files: Files, job: Job, uri: str) -> torch.nn.Module:
     _check_shape_is_not_given(job.config.model)
     with tempfile.TemporaryDirectory() as temporary:
         download_model(files, uri, Path(temporary), "trainer.init_from", needed="config.json")
-        model = _read_model(temporary, uri)
+        model = read_model(temporary, uri, "trainer.init_from")
     _check_tokenizer(files, job, uri)
     _check_room(job, model, uri)
     # Dropout draws from here on, as it does after drawing weights.
@@ -57,7 +57,11 @@ def _check_shape_is_not_given(model: ModelConfig) -> None:
             )
 
 
-def _read_model(folder: str, uri: str) -> Any:
+def read_model(folder: str, uri: str, key: str) -> Any:
+    """Load a model from a local copy of `uri`, in float32; `key` is what the folder was given as.
+
+    :raises UserError: when transformers loads none from it, or not all of its weights are there.
+    """
     auto: Any = AutoModelForCausalLM
     # Progress bars overwrite their line, which makes noise in a log.
     quieten: Any = disable_progress_bar
@@ -70,10 +74,10 @@ def _read_model(folder: str, uri: str) -> Any:
         # transformers and the code of each family raise what they like, and all of it is about the folder.
         if out_of_memory(error):
             raise
-        raise UserError(f"trainer.init_from: {uri}: transformers loads no model from it: {error}") from error
+        raise UserError(f"{key}: {uri}: transformers loads no model from it: {error}") from error
     if lacking := sorted(loading["missing_keys"]):
         raise UserError(
-            f"trainer.init_from: {uri}: its weights lack {len(lacking)} of the model's, {lacking[0]} among them; they "
+            f"{key}: {uri}: its weights lack {len(lacking)} of the model's, {lacking[0]} among them; they "
             "would be random. Name a complete folder"
         )
     if left := sorted(loading["unexpected_keys"]):
@@ -85,21 +89,31 @@ def _check_tokenizer(files: Files, job: Job, uri: str) -> None:
     folder = join(job.tokens, "tokenizer")
     theirs = load_tokenizer(files, uri, "trainer.init_from")
     ours = load_tokenizer(files, folder, "--tokens")
+    if what := difference(ours, theirs):
+        raise UserError(
+            f"trainer.init_from: the tokenizer of {uri} is not that of {folder}: {what}; tokenize again with "
+            f"tokenizer.init_from: {uri}"
+        )
+
+
+def difference(ours: Any, theirs: Any) -> str:
+    """Say in what two tokenizers differ; an empty text when they cut every text into the same tokens."""
     differing = sorted(set(ours.get_vocab().items()) ^ set(theirs.get_vocab().items()), key=lambda item: item[::-1])
     if differing:
-        what = f"token {differing[0][1]} is {differing[0][0]!r} in only one of them"
-    elif ours.encode(_PROBE, add_special_tokens=False) != theirs.encode(_PROBE, add_special_tokens=False):
-        what = "they have the same tokens, but split text differently"
-    else:
-        return
-    raise UserError(
-        f"trainer.init_from: the tokenizer of {uri} is not that of {folder}: {what}; tokenize again with "
-        f"tokenizer.init_from: {uri}"
-    )
+        return f"token {differing[0][1]} is {differing[0][0]!r} in only one of them"
+    if ours.encode(_PROBE, add_special_tokens=False) != theirs.encode(_PROBE, add_special_tokens=False):
+        return "they have the same tokens, but split text differently"
+    return ""
+
+
+def room_of(model: Any) -> int | None:
+    """Most tokens that a model takes at once; None where its architecture sets no limit."""
+    most: int | None = getattr(model.config, "max_position_embeddings", None)
+    return most
 
 
 def _check_room(job: Job, model: Any, uri: str) -> None:
-    most = getattr(model.config, "max_position_embeddings", None)
+    most = room_of(model)
     if most is not None and job.config.model.context > most:
         raise UserError(
             f"trainer.model.context: got {job.config.model.context}; the model of {uri} takes at most {most} tokens"

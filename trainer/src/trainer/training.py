@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from typing import Any
 
+from trainer.champion import evaluate_champion
 from trainer.checkpoints import Checkpoints
 from trainer.cluster import Cluster
 from trainer.console import duration, say
@@ -25,7 +27,7 @@ from trainer.saving import Saver
 from trainer.shards import read_mask, read_tokens
 from trainer.state import TrainingState
 from trainer.stopping import StopRequest
-from trainer.strategy import build_strategy, choose_strategy
+from trainer.strategy import build_strategy, choose_strategy, half_precision
 
 
 def train(files: Files, job: Job, cluster: Cluster) -> int:
@@ -82,9 +84,10 @@ class Training:
             finished, eval_loss, eval_tokens = self._train()
         result = self._result(resumed_from)
         if finished:
-            sample = export(self._files, self._job, self._strategy.whole_model(self._new_model))
-            result |= {"status": "succeeded", "eval_loss": eval_loss, "eval_tokens": eval_tokens, "sample": sample}
-            result |= {"model": self._job.model_folder}
+            generation = export(self._files, self._job, self._strategy.whole_model(self._new_model))
+            result |= {"status": "succeeded", "eval_loss": eval_loss, "eval_tokens": eval_tokens}
+            result |= {"model": self._job.model_folder, "sample": generation.pop("sample"), "generation": generation}
+            result["champion"] = self._champion(eval_loss)
         self._files.write_json(join(self._job.folder, "result.json"), result)
         if not finished:
             self._stop.acknowledge(self._state.step)
@@ -125,6 +128,12 @@ class Training:
             say(f"step {self._state.step}/{self._job.config.steps}  evaluation loss {loss:.3f} on {tokens:,} tokens")
         return loss, tokens
 
+    def _champion(self, eval_loss: float) -> dict[str, Any] | None:
+        device = self._replicas.device
+        # Sharded replicas evaluate in the precision that they train in.
+        precision = half_precision(device) if self._strategy.name == "fsdp" else nullcontext()
+        return evaluate_champion(self._files, self._job, device, eval_loss, precision)
+
     def _new_model(self) -> Any:
         return first_model(self._files, self._job)
 
@@ -146,6 +155,8 @@ class Training:
             "eval_tokens": None,
             "unigram_entropy": self._job.manifest["unigram_entropy"],
             "sample": None,
+            "generation": None,
+            "champion": None,
             "model": None,
             "resumed_from": resumed_from,
         }
