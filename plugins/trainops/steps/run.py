@@ -13,7 +13,7 @@ import socket
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from trainops import naming
@@ -27,12 +27,12 @@ from trainops.errors import (
     TransientError,
 )
 from trainops.gcp.vertex import Jobs, region_of
-from trainops.jobspec.cost import job_cost
 from trainops.jobspec.hidden import hidden_job
 from trainops.policy.failure import read_refusal, rule_of
 from trainops.policy.lifecycle import TERMINAL, Action, Job, Lease, current_job, next_action
-from trainops.policy.record import RESUMABLE, Attempt, CancelOrder, Candidate, Record, Verdict
-from trainops.policy.spending import ran_seconds
+from trainops.policy.record import RESUMABLE, Attempt, CancelOrder, Record, Verdict
+from trainops.steps.attempts import ended_attempts, late_attempts, usd_per_hour
+from trainops.steps.observed_job import read_job
 from trainops.steps.record_store import RecordStore
 from trainops.steps.services import Services
 from trainops.steps.start import attempt_body
@@ -219,7 +219,7 @@ class Run:
         now = self.services.now()
         mine = Attempt(
             number=action.attempt, writer=self.writer, intent_at=now, create_deadline=now + CREATE_TIME,
-            candidate=action.candidate, usd_per_hour=_usd_per_hour(record.candidates[action.candidate]),
+            candidate=action.candidate, usd_per_hour=usd_per_hour(record.candidates[action.candidate]),
         )  # fmt: skip
         kept = tuple(item for item in record.attempts if item.number != action.attempt)
         what = f"intends attempt {action.attempt}"
@@ -289,7 +289,7 @@ class Run:
         assert job is not None
         what = f"cancels {job.name}"
         told = any(line.what == what for line in record.story)
-        cancels = record.told(self.services.now(), self.actor, what, action.why, attempts=_late(record, job))
+        cancels = record.told(self.services.now(), self.actor, what, action.why, attempts=late_attempts(record, job))
         if not told and self.store.swap(record, cancels) is None:
             return
         self.say(f"cancelling {job.name}: {action.why}")
@@ -301,7 +301,7 @@ class Run:
         now = self.services.now()
         what = f"attempt {action.attempt} ended: {action.verdict}"
         closed = {} if action.verdict in RESUMABLE else {"verdict": Verdict.FAILED, "message": action.why}
-        ended = record.told(now, self.actor, what, action.why, attempts=_ended(record, action, now), **closed)
+        ended = record.told(now, self.actor, what, action.why, attempts=ended_attempts(record, action, now), **closed)
         if self.store.swap(record, ended) is not None:
             if closed:
                 self.services.queue.release(record.job_key)
@@ -315,7 +315,7 @@ class Run:
         if record.verdict is None:
             attempts = record.attempts
             if record.attempt is not None and record.attempt.verdict is None:
-                attempts = _ended(record, replace(action, job=action.job or self.observed), now)
+                attempts = ended_attempts(record, replace(action, job=action.job or self.observed), now)
             closed = record.told(
                 now, self.actor, f"ended: {action.verdict}", action.why,
                 verdict=action.verdict, message=action.why, attempts=attempts,
@@ -332,63 +332,9 @@ class Run:
         return record.told(now, self.actor, "ordered the end", why, cancel=order)
 
 
-def read_job(body: dict[str, Any]) -> Job:
-    """A job of Vertex's JSON, as the lifecycle sees it."""
-    labels = body.get("labels", {})
-    error = body.get("error", {})
-    return Job(
-        name=body["name"],
-        state=str(body.get("state", "JOB_STATE_UNSPECIFIED")),
-        create_time=body.get("createTime", ""),
-        generation=_number(labels.get("generation")),
-        attempt=_number(labels.get("attempt")),
-        error_code=int(error.get("code", 0)),
-        error_message=error.get("message", ""),
-        started_at=_moment(body.get("startTime")),
-        ended_at=_moment(body.get("endTime")),
-    )
-
-
 def _tells_the_end(record: Record, listed: Jobs) -> bool:
     """True when the list tells that the current job has ended, and all jobs of the record are of its region."""
     attempt = record.attempt
     if attempt is None or attempt.verdict is not None or len(record.regions) > 1:
         return False
     return any(job["name"] == attempt.job_name and job.get("state") in TERMINAL for job in listed)
-
-
-def _ended(record: Record, action: Action, now: datetime) -> tuple[Attempt, ...]:
-    attempt, job = record.attempts[-1], action.job
-    ended = attempt.model_copy(update={"ended_at": now, "started_at": None if job is None else job.started_at})
-    seconds = ran_seconds(ended, now) if job is None else 0.0  # a job that Google never started ran on no machine
-    if job is not None and job.started_at is not None:
-        seconds = max(0.0, ((job.ended_at or now) - job.started_at).total_seconds())
-    price = attempt.usd_per_hour
-    return record.with_attempt(
-        verdict=action.verdict, message=action.why, exit_code=action.exit_code, ended_at=now,
-        started_at=ended.started_at, ran_seconds=seconds, usd=None if price is None else seconds / 3600 * price,
-    )  # fmt: skip
-
-
-def _usd_per_hour(machines: Candidate) -> float | None:
-    price = job_cost(machines.spec, machines.region).per_hour
-    return None if price is None else float(price)
-
-
-def _late(record: Record, job: Job) -> tuple[Attempt, ...]:
-    """The attempts, with a note that the current one was cancelled since it had not left in time, if that is why."""
-    attempt = record.attempt
-    if record.cancel is not None or attempt is None or attempt.leave is None or attempt.job_name != job.name:
-        return record.attempts
-    return record.with_attempt(leave=attempt.leave.model_copy(update={"cancelled": True}))
-
-
-def _moment(text: str | None) -> datetime | None:
-    try:
-        return None if not text else datetime.fromisoformat(text)
-    except ValueError:  # it only tells what was paid
-        return None
-
-
-def _number(text: str | None) -> int:
-    return int(text) if text is not None and text.isdigit() else 0

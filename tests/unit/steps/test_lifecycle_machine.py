@@ -26,8 +26,9 @@ from trainops.gcp.vertex import Jobs
 from trainops.policy.lifecycle import Action, Job, Lease, next_action
 from trainops.policy.record import Candidate, Record
 from trainops.steps import run as run_module
+from trainops.steps.observed_job import read_job
 from trainops.steps.record_store import RecordStore
-from trainops.steps.run import Run, read_job
+from trainops.steps.run import Run
 
 MOST_ACTORS = 3
 PASSING = [1, 10, 40, 95, 130, 400, 1000, 3 * 3600, 9 * 3600]
