@@ -16,7 +16,8 @@ from trainops import naming
 from trainops.commands.moment import run_now
 from trainops.config.candidates import PlanCandidate
 from trainops.config.conf import CONF
-from trainops.config.machines import preview, provisioning
+from trainops.config.gpu_pools import load_gpu_pools
+from trainops.config.machines import asked_of_queue, preview, provisioning
 from trainops.config.plan import RunPlan
 from trainops.config.resolve import resolve
 from trainops.errors import ConfigError
@@ -113,9 +114,9 @@ def described(plan: RunPlan, settings: Settings, translation: Translation, cost:
 
 
 def pools_of(translation: Translation) -> dict[str, int]:
-    """Return the GPUs that a job takes, by pool; `resolve` has refused those that have none."""
-    model = provisioning(translation.job)
-    return {pool_name(kind, translation.region, model): count for kind, count in translation.accelerators.items()}
+    """Return what a job takes of which pool; `resolve` has refused GPUs that have none."""
+    model, asked = provisioning(translation.job), asked_of_queue(translation, load_gpu_pools())
+    return {pool_name(kind, translation.region, model): count for kind, count in asked.items()}
 
 
 def _candidate(candidate: PlanCandidate, settings: Settings) -> dict[str, Any]:

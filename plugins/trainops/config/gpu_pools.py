@@ -19,14 +19,19 @@ Provisioning = Literal["standard", "spot", "flex_start"]
 
 FILE = "gpu_pools.yaml"
 
+CPU = "CPU"
+"""Accelerator of a pool of machines without any: its quota counts machines. Without such a pool they do not queue."""
+
 
 class GpuPool(Config):
     """One quota."""
 
-    accelerator: str = Field(min_length=1, description="Accelerator type in Vertex AI's spelling.")
+    accelerator: str = Field(
+        min_length=1, description="Accelerator type in Vertex AI's spelling; CPU: machines without any."
+    )
     region: str = Field(pattern=r"^[a-z]+-[a-z]+[0-9]+$", description="Region that the quota is for.")
     provisioning: Provisioning = Field("standard", description="Provisioning model that the quota is for.")
-    quota: int = Field(ge=0, description="Accelerators that may be held at once; 0 closes the pool.")
+    quota: int = Field(ge=0, description="Accelerators, or machines of a CPU pool, held at once; 0 closes the pool.")
 
     @property
     def name(self) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from trainops import naming
 from trainops.config.conf import CONF, HARDWARE, RunConf
-from trainops.config.gpu_pools import GpuPools
+from trainops.config.gpu_pools import CPU, GpuPools
 from trainops.config.trainer_python import check_python
 from trainops.errors import ConfigError
 from trainops.jobspec.images import ENVIRONMENT
@@ -98,8 +98,17 @@ def check_machines(
         if error.source == ENVIRONMENT:
             raise moved(error, f"environment {settings.name}", error.key) from error
         raise _blamed(_with_image_hint(error, settings), source, key, conf or RunConf()) from error
-    pools.ask(translation.accelerators, translation.region, provisioning(translation.job))
+    pools.ask(asked_of_queue(translation, pools), translation.region, provisioning(translation.job))
     return translation
+
+
+def asked_of_queue(translation: Translation, pools: GpuPools) -> dict[str, int]:
+    """Return what a job takes its place in the queue with, by type: its accelerators, or its machines where CPUs have a
+    pool; nothing when it does not queue."""
+    if translation.accelerators:
+        return dict(translation.accelerators)
+    pool = naming.pool_name(CPU, translation.region, provisioning(translation.job))
+    return {CPU: sum(translation.machines.values())} if pool in pools.quotas() else {}
 
 
 def preview(spec: Mapping[str, Any], settings: Settings, *, source: str = "") -> Translation:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from trainops.config.gpu_pools import CPU
 from trainops.policy.record import Attempt, Record
 
 
@@ -26,7 +27,7 @@ def spent_usd(record: Record, now: datetime) -> float:
 
 def gpu_hours(record: Record, now: datetime) -> float:
     """GPU hours of all attempts of the generation so far."""
-    counts = [sum(item.accelerators.values()) for item in record.candidates]
+    counts = [sum(n for kind, n in item.accelerators.items() if kind != CPU) for item in record.candidates]
     return sum(ran_seconds(item, now) / 3600 * counts[item.candidate] for item in record.attempts)
 
 

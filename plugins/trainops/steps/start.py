@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from trainops import naming
-from trainops.config.machines import provisioning
+from trainops.config.gpu_pools import FILE, load_gpu_pools
+from trainops.config.machines import asked_of_queue, provisioning
 from trainops.errors import ConfigError, IntegrityError, WriteConflict
 from trainops.gcp.storage import Storage
 from trainops.jobspec.hidden import hidden_job
@@ -17,7 +18,7 @@ from trainops.jobspec.translate import Images, Translation, translate
 from trainops.policy.failure import EXIT_NEVER
 from trainops.policy.lifecycle import begins_generation
 from trainops.policy.record import Candidate, Limits, Record, TaskTry, Verdict
-from trainops.settings import Settings
+from trainops.settings import Settings, configs_folder
 from trainops.steps.record_store import RecordStore
 
 CHANGED = "changed: "
@@ -133,7 +134,7 @@ def open_generation(
     if request.plan is not None:
         _keep(storage, f"{folder}/plan.json", request.plan)
     told.extend(f"{CHANGED}{note.field}: {note.text}" for note in translation.notes if note.verdict == "changed")
-    spec = frozen_spec(translation)
+    spec, asked = frozen_spec(translation), _asked([translation, *others], request.task)
     record = Record(
         job_key=request.job_key,
         run_key=request.run_key,
@@ -145,9 +146,12 @@ def open_generation(
         spec=spec,
         spec_hash=spec["labels"]["spec-hash"],
         folder=folder,
-        accelerators=translation.accelerators,
+        accelerators=asked[0],
         provisioning=provisioning(spec),
-        alternatives=tuple(_candidate(other, given) for other, given in zip(others, request.candidates, strict=True)),
+        alternatives=tuple(
+            _candidate(other, given, queued)
+            for other, given, queued in zip(others, request.candidates, asked[1:], strict=True)
+        ),
         priority=request.priority,
         estimate_seconds=None if request.estimate_hours is None else request.estimate_hours * 3600,
         preemptible=request.plan is not None if request.preemptible is None else request.preemptible,
@@ -156,10 +160,27 @@ def open_generation(
     return record.told(now, actor, f"generation {generation} begins", f"try {current.try_number}")
 
 
-def _candidate(translation: Translation, given: CandidateInput) -> Candidate:
+def _asked(translated: list[Translation], task: str) -> list[dict[str, int]]:
+    """What each of a job's candidates asks the queue for; where one on CPUs does not queue, none does.
+
+    :raises ConfigError: some take GPUs, and others none.
+    """
+    if all(item.accelerators for item in translated):
+        return [dict(item.accelerators) for item in translated]
+    if any(item.accelerators for item in translated):
+        raise ConfigError(
+            "all candidates take GPUs, or none does", source=task, key="candidates",
+            value=[item.accelerators for item in translated], next_step="make two tasks of it",
+        )  # fmt: skip
+    pools = load_gpu_pools() if (configs_folder() / FILE).exists() else None
+    asked = [{} if pools is None else asked_of_queue(item, pools) for item in translated]
+    return asked if all(asked) else [{} for _ in translated]
+
+
+def _candidate(translation: Translation, given: CandidateInput, asked: dict[str, int]) -> Candidate:
     spec = frozen_spec(translation)
     return Candidate(
-        region=translation.region, accelerators=translation.accelerators, provisioning=provisioning(spec), spec=spec,
+        region=translation.region, accelerators=asked, provisioning=provisioning(spec), spec=spec,
         after_spot=given.after_spot,
     )  # fmt: skip
 
