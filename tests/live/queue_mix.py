@@ -51,13 +51,13 @@ class Mix:
         self._plan: dict[str, Any] = {}
         self._conf: dict[str, Any] = {}
 
-    def prepare(self) -> None:
-        """Have a run of the whole chain make tokens and package; the runs of the mix train on them."""
+    def prepare(self, name: str) -> None:
+        """Have a run of the whole chain, of that name, make tokens and package; the runs of the mix train on them."""
         (self.cloud.home.dags / "train.py").touch()
         for dag in ("train_manual", "queue_mix"):
             self.cloud.wait_for_dag(dag)
             self.airflow.unpause(dag)
-        run = self.cloud.trigger("train_manual", "for_the_mix", {"steps": 2, "data_date": "2026-11-28"})
+        run = self.cloud.trigger("train_manual", name, {"steps": 2, "data_date": "2026-11-28"})
         assert self.cloud.finish("train_manual", run) == "success"
         given = {
             task: self.cloud.api.return_value("train_manual", run, task)

@@ -57,7 +57,7 @@ class Shown:
 def shown(cloud: Cloud) -> Shown:
     """One run alone, then twenty; two urgent ones come later, and components are killed in between."""
     mix, runs = Mix(cloud), twenty()
-    mix.prepare()
+    mix.prepare("for_the_mix")
     alone = Asked("alone", 1, CLASSES["normal"])
     mix.start(alone, STEPS)
     mix.finish(alone)

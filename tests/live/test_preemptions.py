@@ -30,7 +30,7 @@ ENOUGH_STEPS = 20_000
 def mix(cloud: Cloud) -> Mix:
     """One run trains on all GPUs; again and again an urgent one takes them for a moment."""
     mix = Mix(cloud)
-    mix.prepare()
+    mix.prepare("for_preemptions")
     mix.start(VICTIM, ENOUGH_STEPS)
     for number in range(TIMES):
         trains(mix, number + 1)

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from trainops.policy.candidates import candidate_to_start, next_start
-from trainops.policy.failure import read_failure
+from trainops.policy.failure import read_failure, rule_of
 from trainops.policy.record import RESUMABLE, Attempt, Record, TaskTry, Verdict
 from trainops.policy.spending import over_cap
 
@@ -182,7 +182,8 @@ def _passed_deadline(record: Record, job: Job | None, now: datetime) -> Action |
     ended = job is not None and not job.live
     too_dear = "" if ended else over_cap(_as_seen(record, job), now)
     if too_dear:
-        return Action(what="order_cancel", why=too_dear, verdict=Verdict.COST_CAP)
+        why = f"{too_dear}; {rule_of(Verdict.COST_CAP).next_step}"
+        return Action(what="order_cancel", why=why, verdict=Verdict.COST_CAP)
     if limits.finish_by is not None and now > limits.finish_by and not ended:
         why = f"the run's deadline, {limits.finish_by:%Y-%m-%d %H:%M:%S} UTC, has passed"
         return Action(what="order_cancel", why=why, verdict=Verdict.DEADLINE)

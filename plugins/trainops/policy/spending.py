@@ -37,4 +37,4 @@ def over_cap(record: Record, now: datetime) -> str:
     spent = 0.0 if cap is None else spent_usd(record, now)
     if cap is None or spent < cap:
         return ""
-    return f"its jobs have cost {spent:,.2f} USD by the price list, and its cap is {cap:,g} USD"
+    return f"its jobs have cost {spent:,.{2 if spent >= 1 else 4}f} USD by the price list, and its cap is {cap:,g} USD"
