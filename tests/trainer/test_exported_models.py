@@ -59,7 +59,7 @@ def test_an_exported_model_gives_the_logits_of_training_in_a_clean_environment(
     trained: list[Any] = []
     export = exporting.export
 
-    def keep(files: Any, job: Any, model: Any) -> str:
+    def keep(files: Any, job: Any, model: Any) -> dict[str, Any]:
         trained.append(model)
         return export(files, job, model)
 
