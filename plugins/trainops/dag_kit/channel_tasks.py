@@ -90,7 +90,7 @@ def read_model(model: str, channel: str = "production") -> Json:
     from trainops.steps.channels import read_channel
 
     for asset, events in get_current_context()["triggering_asset_events"].items():
-        for event in events:
+        for event in events if isinstance(asset, Asset) else ():  # an alias repeats those of its asset
             log.info("%s: %s of %s was pointed at %s: %s", asset.name, *map(event.extra.get, _TOLD))
     hook = TrainopsHook()
     pointer = read_channel(hook.services().storage, hook.settings.models, model, channel).pointer
