@@ -169,6 +169,11 @@ def control_folder(folder: str, attempt: int) -> str:
     return f"{attempt_folder(folder, attempt)}/control"
 
 
+def durations_uri(work: str, experiment: str) -> str:
+    """Object that says how long the last runs of an experiment trained."""
+    return f"{work}/durations/{experiment}.json"
+
+
 def day_costs_uri(work: str, day: date, owner: str) -> str:
     """Object that says what the runs of an owner cost which start in a UTC day."""
     return f"{work}/costs/{day:%Y-%m-%d}/{label_value(owner)}.json"

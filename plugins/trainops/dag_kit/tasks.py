@@ -34,6 +34,7 @@ def resolve_run(experiment: str) -> Json:
     from trainops.steps.base_model import with_base_model
     from trainops.steps.champion import find_champion
     from trainops.steps.day_costs import DayCostsStore
+    from trainops.steps.durations import with_estimate
     from trainops.steps.preflight import preflight
     from trainops.steps.run_folder import write_plan
 
@@ -48,6 +49,7 @@ def resolve_run(experiment: str) -> Json:
     plan = plan.model_copy(update={"champion": find_champion(hook.services().storage, plan, hook.settings)})
     preflight(plan, hook.settings, hook.credentials())
     storage = hook.services().storage
+    plan = with_estimate(storage, hook.settings.work, plan, _say)
     told = DayCostsStore(storage, hook.settings.work).enter(plan, load_gpu_pools())
     if told:
         _say(told)

@@ -9,6 +9,7 @@ from datetime import timedelta
 from trainops import naming
 from trainops.errors import ServiceError, TrainopsError, TransientError
 from trainops.steps.day_costs import DayCostsStore
+from trainops.steps.durations import remember_durations
 from trainops.steps.record_store import RecordStore, records_below
 from trainops.steps.run import Run
 from trainops.steps.services import Services
@@ -46,6 +47,7 @@ def end_run(
         raise problems[0]
     records = [store.load() for store in records_below(services.storage, folder)]
     DayCostsStore(services.storage, services.settings.work, services.now).settle(experiment, run_key, records)
+    remember_durations(services.storage, services.settings.work, records, say)
     return ended
 
 
