@@ -15,6 +15,7 @@ from tests.live.queue_mix import CLASSES, URGENT, Asked, Mix
 
 from trainops import naming
 from trainops.policy.record import Verdict
+from trainops.steps.record_store import RecordStore
 
 if TYPE_CHECKING:
     from tests.live.cloud import Cloud
@@ -47,7 +48,10 @@ def trains(mix: Mix, attempt: int) -> None:
     """Wait until that attempt of the victim has made a few steps."""
 
     def steps() -> int:
-        record = mix.record(VICTIM)
+        found = RecordStore(mix.cloud.services.storage, mix.record_uri(VICTIM)).read()
+        if found is None:  # its task has not begun
+            return 0
+        record = found[0]
         if len(record.attempts) < attempt or record.attempts[-1].job_name is None:
             return 0
         begun = record.attempts[-1].bound_at
