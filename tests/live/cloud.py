@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import httpx
 import pytest
 import yaml
 
@@ -26,7 +27,7 @@ from trainops.settings import Settings
 from trainops.steps.services import Services
 
 PROJECT = Path(__file__).resolve().parents[2]
-DATES = ("2026-10-24", "2026-10-25", "2026-10-26", "2026-11-28")
+DATES = ("2026-10-20", "2026-10-21", "2026-10-24", "2026-10-25", "2026-10-26", "2026-11-28")
 """Days of the small dataset, beside the days around now; in Europe/Berlin the clock was set back on 2026-10-25."""
 
 TINY: dict[str, Any] = {
@@ -120,12 +121,25 @@ class Cloud:
 
     def story(self, run_key: str) -> dict[str, Any]:
         """What `trainops runs show` tells of a run."""
+        value: dict[str, Any] = self.trainops("runs", "show", run_key)
+        return value
+
+    def trainops(self, *arguments: str) -> Any:
+        """Run the `trainops` command line on its configs, and return the JSON that it printed."""
         environment = os.environ | {"TRAINOPS_CONFIGS": str(self.configs), "PYTHONPATH": str(PROJECT / "plugins")}
-        command = [sys.executable, "-m", "trainops", "runs", "show", run_key, "--output", "json"]
+        command = [sys.executable, "-m", "trainops", *arguments, "--output", "json"]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
         assert done.returncode == 0, done.stderr
-        value: dict[str, Any] = json.loads(done.stdout)
-        return value
+        return json.loads(done.stdout)
+
+    def runs(self, dag: str, kind: str | None = None) -> list[dict[str, Any]]:
+        """The runs of a DAG, or those of a type such as `backfill`, in the order in which they could start."""
+        login = {"username": self.endpoints["airflow_user"], "password": self.endpoints["airflow_password"]}
+        with httpx.Client(base_url=self.endpoints["airflow"], timeout=30) as client:
+            token = client.post("/auth/token", json=login).json()["access_token"]
+            answer = client.get(f"/api/v2/dags/{dag}/dagRuns", headers={"authorization": f"Bearer {token}"})
+        found: list[dict[str, Any]] = answer.raise_for_status().json()["dag_runs"]
+        return sorted((run for run in found if kind in {None, run["run_type"]}), key=lambda run: str(run["run_after"]))
 
     def component(self, name: str) -> ComponentState:
         """One component, as of now."""

@@ -153,9 +153,9 @@ def _download(cloud: Cloud, folder: str, target: Path) -> None:
 @pytest.mark.case("C054")
 @pytest.mark.case("C057")
 def test_a_backfill_reads_the_data_of_each_date_over_the_end_of_daylight_saving(cloud: Cloud) -> None:
-    cloud.until(lambda: len(_runs(cloud, "train_dated", "backfill")) == 3, 60, lambda: _runs(cloud, "train_dated"))
+    cloud.until(lambda: len(cloud.runs("train_dated", "backfill")) == 3, 60, lambda: cloud.runs("train_dated"))
     read: dict[str, str] = {}
-    for run in _runs(cloud, "train_dated", "backfill"):
+    for run in cloud.runs("train_dated", "backfill"):
         assert cloud.finish("train_dated", run["dag_run_id"]) == "success"
         plan = cloud.plan("train_dated", run["dag_run_id"])
         assert plan["trainer"]["steps"] == 2
@@ -171,8 +171,8 @@ def test_a_backfill_reads_the_data_of_each_date_over_the_end_of_daylight_saving(
 @pytest.mark.case("C053")
 @pytest.mark.full
 def test_a_date_that_has_a_run_is_trained_anew_with_a_new_conf_when_the_backfill_says_so(cloud: Cloud) -> None:
-    cloud.until(lambda: bool(_runs(cloud, "train_dated", "backfill")), 60, lambda: _runs(cloud, "train_dated"))
-    run = _runs(cloud, "train_dated", "backfill")[0]["dag_run_id"]
+    cloud.until(lambda: bool(cloud.runs("train_dated", "backfill")), 60, lambda: cloud.runs("train_dated"))
+    run = cloud.runs("train_dated", "backfill")[0]["dag_run_id"]
     assert cloud.finish("train_dated", run) == "success"
     cloud.airflow(
         "backfill", "create", "--dag-id", "train_dated", "--from-date", "2026-10-25", "--to-date", "2026-10-26",
@@ -189,26 +189,17 @@ def _trainings(cloud: Cloud, run_key: str) -> list[dict[str, Any]]:
     return [job for job in cloud.jobs(run_key) if job["labels"]["task"] == "submit_training"]
 
 
-def _runs(cloud: Cloud, dag: str, kind: str | None = None) -> list[dict[str, Any]]:
-    login = {"username": cloud.endpoints["airflow_user"], "password": cloud.endpoints["airflow_password"]}
-    with httpx.Client(base_url=cloud.endpoints["airflow"], timeout=30) as client:
-        token = client.post("/auth/token", json=login).json()["access_token"]
-        answer = client.get(f"/api/v2/dags/{dag}/dagRuns", headers={"authorization": f"Bearer {token}"})
-    found: list[dict[str, Any]] = answer.raise_for_status().json()["dag_runs"]
-    return sorted((run for run in found if kind in {None, run["run_type"]}), key=lambda run: str(run["run_after"]))
-
-
 @pytest.mark.case("C057")
 @pytest.mark.case("C058")
 def test_the_schedule_starts_a_run_by_itself_and_enabling_a_dag_starts_none(cloud: Cloud) -> None:
     calm, busy = "train_calm", "train_busy"
-    cloud.until(lambda: bool(_runs(cloud, busy, "scheduled")), 180, lambda: _runs(cloud, busy))
-    run = _runs(cloud, busy, "scheduled")[0]
+    cloud.until(lambda: bool(cloud.runs(busy, "scheduled")), 180, lambda: cloud.runs(busy))
+    run = cloud.runs(busy, "scheduled")[0]
     assert run["logical_date"] == run["run_after"]
     assert cloud.finish(busy, run["dag_run_id"]) == "success", cloud.states(busy, run["dag_run_id"])
     moment = datetime.fromisoformat(run["logical_date"]).astimezone(ZoneInfo("Europe/Berlin"))
     assert cloud.plan(busy, run["dag_run_id"])["data_date"] == (moment.date() - timedelta(days=1)).isoformat()
-    assert _runs(cloud, calm) == []
+    assert cloud.runs(calm) == []
 
 
 def _approved(cloud: Cloud, rest: httpx.Client, run: str) -> bool:
@@ -260,9 +251,9 @@ def _type_into_the_form(cloud: Cloud) -> str:
         page.get_by_role("button", name="Training", exact=True).click()
         page.locator("[id='number-input:element_steps'] input").fill("3")
         page.get_by_role("button", name="Trigger").last.click()
-        cloud.until(lambda: bool(_runs(cloud, "train_watched", "manual")), 60, lambda: _runs(cloud, "train_watched"))
+        cloud.until(lambda: bool(cloud.runs("train_watched", "manual")), 60, lambda: cloud.runs("train_watched"))
         chromium.close()
-    return str(_runs(cloud, "train_watched", "manual")[0]["dag_run_id"])
+    return str(cloud.runs("train_watched", "manual")[0]["dag_run_id"])
 
 
 @pytest.mark.skipif(browser() is None, reason="needs Chromium: apt-get install chromium, or set CHROMIUM")
