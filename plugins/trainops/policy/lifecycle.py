@@ -199,7 +199,7 @@ def _before_submit(record: Record, jobs: tuple[Job, ...], lease: Lease, now: dat
     if leaving is not None:
         return Action(what="wait", why=f"{leaving.name}, an earlier job of this job key, is still being cancelled")
     number = len(record.attempts) + 1
-    if number > record.limits.max_attempts:
+    if record.counted_attempts >= record.limits.max_attempts:
         last = record.attempts[-1].message if record.attempts else "none was allowed"
         why = f"{record.limits.max_attempts} attempts are used up; the last one ended: {last}"
         return Action(what="finish", why=why, verdict=Verdict.FAILED)

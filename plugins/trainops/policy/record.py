@@ -154,7 +154,9 @@ class Limits(Part):
 
     submit_by: datetime | None = Field(default=None, description="Waiting for GPUs ends here.")
     finish_by: datetime | None = Field(default=None, description="The generation ends here, whatever it does.")
-    max_attempts: int = Field(default=20, description="Attempts that a generation may have.")
+    max_attempts: int = Field(
+        default=20, description="Attempts that a generation may have, without those whose machines were taken."
+    )
     max_spot_losses: int | None = Field(
         default=None, description="Spot machines are given up after so many losses; None: never."
     )
@@ -204,6 +206,14 @@ class Record(Part):
     def attempt(self) -> Attempt | None:
         """The current attempt."""
         return self.attempts[-1] if self.attempts else None
+
+    @property
+    def counted_attempts(self) -> int:
+        """Attempts that count for `max_attempts`: not those whose machines were taken, whose work was saved and goes on.
+
+        The queue may ask a job to make room, and Google take its Spot machines, any number of times.
+        """
+        return sum(item.verdict not in {Verdict.PREEMPTED, Verdict.SPOT_LOST} for item in self.attempts)
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:

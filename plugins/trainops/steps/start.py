@@ -343,4 +343,4 @@ def reopens(record: Record) -> bool:
     attempt = record.attempt
     if record.verdict is not Verdict.FAILED or attempt is None or attempt.verdict is not Verdict.FAILED:
         return False
-    return attempt.exit_code != EXIT_NEVER and len(record.attempts) < record.limits.max_attempts
+    return attempt.exit_code != EXIT_NEVER and record.counted_attempts < record.limits.max_attempts

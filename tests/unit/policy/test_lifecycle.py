@@ -170,10 +170,17 @@ def test_the_pause_after_stockouts_doubles() -> None:
 
 
 def test_attempts_are_bounded() -> None:
-    used = record(bound(verdict=Verdict.PREEMPTED, message="made room"), limits=Limits(max_attempts=1))
+    used = record(bound(verdict=Verdict.VANISHED, message="somebody deleted it"), limits=Limits(max_attempts=1))
     action = ask(used)
     assert (action.what, action.verdict) == ("finish", Verdict.FAILED)
-    assert "made room" in action.why
+    assert "somebody deleted it" in action.why
+
+
+@pytest.mark.parametrize("verdict", [Verdict.PREEMPTED, Verdict.SPOT_LOST])
+def test_a_job_whose_machines_are_taken_again_and_again_goes_on(verdict: Verdict) -> None:
+    taken = [bound(number, verdict=verdict) for number in range(1, 41)]
+    action = ask(record(*taken), now=NOW + timedelta(hours=1))
+    assert (action.what, action.attempt) == ("submit", 41)
 
 
 def test_a_bound_job_missing_from_the_list_has_a_grace_and_is_then_gone() -> None:
