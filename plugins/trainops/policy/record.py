@@ -209,7 +209,7 @@ class Record(Part):
 
     @property
     def counted_attempts(self) -> int:
-        """Attempts that count for `max_attempts`: not those whose machines were taken, whose work was saved and goes on.
+        """Attempts that count for `max_attempts`: not those whose machines were taken and whose work goes on.
 
         The queue may ask a job to make room, and Google take its Spot machines, any number of times.
         """
