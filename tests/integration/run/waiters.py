@@ -21,13 +21,13 @@ from trainops.triggers.run import RunTrigger
 POLL_SECONDS = 1.0
 TALKING = "import time; [(print('line', n, flush=True), time.sleep(0.4)) for n in range(25)]"
 
+POOLS = "pools: [{accelerator: NVIDIA_TESLA_T4, region: us-central1, quota: 2}]\n"
+
 
 class Waiters:
     """Runs of one environment, each followed by a trigger, as a triggerer does."""
 
-    def __init__(
-        self, settings: Settings, configs: Path, monkeypatch: pytest.MonkeyPatch, pools: str = "pools: []\n"
-    ) -> None:
+    def __init__(self, settings: Settings, configs: Path, monkeypatch: pytest.MonkeyPatch, pools: str = POOLS) -> None:
         monkeypatch.setenv("TRAINOPS_CONFIGS", str(configs))
         monkeypatch.setenv("TRAINOPS_ENVIRONMENT", "test")
         (configs / "gpu_pools.yaml").write_text(pools)
