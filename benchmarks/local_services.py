@@ -128,7 +128,7 @@ def _environment(folder: Path, vertex: str, storage: str) -> dict[str, str]:
     """Variables, and the configs that they name."""
     configs = folder / "configs"
     (configs / "environments").mkdir(parents=True)
-    (configs / "gpu_pools.yaml").write_text("pools: []\n")
+    (configs / "gpu_pools.yaml").write_text("pools: [{accelerator: NVIDIA_TESLA_T4, region: us-central1, quota: 2}]\n")
     settings = {
         "project": PROJECT, "project_number": "100000000001", "region": REGION, "credentials": "anonymous",
         "buckets": {"work": WORK, "models": "bench-llm-models"},
