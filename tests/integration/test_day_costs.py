@@ -106,6 +106,8 @@ def test_a_run_that_is_cleared_keeps_what_it_has_cost(storage: Storage, settings
     costs.settle("stdlib_tiny", "a", [ran(1000.0)])
     costs.enter(costing(plan, "a", 20.0), POOLS)
     assert day(storage, settings).usd == pytest.approx(30.0)
+    with pytest.raises(ConfigError, match="cost 10"):
+        costs.enter(costing(plan, "a", 95.0), POOLS)
     past = ran(1000.0).to_json()
     costs.settle("stdlib_tiny", "a", [ran(500.0, earlier=(past,))])
     assert day(storage, settings).usd == pytest.approx(15.0)

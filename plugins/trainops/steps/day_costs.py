@@ -15,14 +15,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from trainops import naming
 from trainops.config.gpu_pools import GpuPools
 from trainops.config.plan import RunPlan
-from trainops.errors import ConfigError, WriteConflict
+from trainops.errors import ConfigError
 from trainops.gcp.storage import Storage
 from trainops.policy.record import Record
 from trainops.policy.spending import spent_usd
-from trainops.steps.gpu_queue.parsing import parse
-
-RACES = 30
-"""Writes that somebody else was faster with, before giving up."""
+from trainops.steps.stored_model import change_model
 
 
 class RunCost(BaseModel):
@@ -30,8 +27,8 @@ class RunCost(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    usd: float = Field(description="US dollars by the price list.")
-    known: bool = Field(default=False, description="False: planned; True: what its jobs did cost.")
+    paid: float = Field(default=0.0, description="US dollars that its jobs did cost, by the price list.")
+    planned: float = Field(default=0.0, description="US dollars that those will probably cost which are not known yet.")
 
 
 class DayCosts(BaseModel):
@@ -44,10 +41,14 @@ class DayCosts(BaseModel):
     owner: str = Field(description="Who answers for the runs.")
     runs: dict[str, RunCost] = Field(default_factory=dict, description="By run key.")
 
+    def with_run(self, run_key: str, cost: RunCost) -> DayCosts:
+        """The costs with those of a run, in the place of what was said of it before."""
+        return self.model_copy(update={"runs": {**self.runs, run_key: cost}})
+
     @property
     def usd(self) -> float:
         """All runs together."""
-        return sum(run.usd for run in self.runs.values())
+        return sum(run.paid + run.planned for run in self.runs.values())
 
 
 class DayCostsStore:
@@ -71,21 +72,20 @@ class DayCostsStore:
         uri = naming.day_costs_uri(self._work, self._now().astimezone(UTC).date(), plan.owner)
         usd = plan.planned_usd or 0.0
 
-        def entered(costs: DayCosts) -> None:
-            others = sum(run.usd for key, run in costs.runs.items() if key != plan.run_key)
-            if others + usd > cap.usd_per_day:
+        def entered(costs: DayCosts) -> DayCosts:
+            # A run that is cleared begins anew, and what it has cost stays paid.
+            paid = costs.runs.get(plan.run_key, RunCost()).paid
+            before = costs.with_run(plan.run_key, RunCost(paid=paid))
+            if before.usd + usd > cap.usd_per_day:
                 raise ConfigError(
-                    f"the runs of {plan.owner} that started today (UTC) cost {others:,.2f} USD by the price list, and "
-                    f"this one would cost {usd:,.2f} USD", source=pools.source,
+                    f"the runs of {plan.owner} that started today (UTC) cost {before.usd:,.2f} USD by the price list, "
+                    f"and this one would cost {usd:,.2f} USD", source=pools.source,
                     key=f"caps.{pools.caps.index(cap)}.usd_per_day", value=cap.usd_per_day,
                     next_step="wait for tomorrow, make the run cheaper, or have the cap raised",
                 )  # fmt: skip
-            # A run that is cleared begins anew, and what it has cost stays paid.
-            before = costs.runs.get(plan.run_key)
-            paid = before.usd if before is not None and before.known else 0.0
-            costs.runs[plan.run_key] = RunCost(usd=paid + usd)
+            return costs.with_run(plan.run_key, RunCost(paid=paid, planned=usd))
 
-        costs = self._change(uri, plan.owner, entered)
+        costs = change_model(self._storage, uri, DayCosts(owner=plan.owner), entered)
         self._storage.write_json(self._pointer(plan.experiment, plan.run_key), {"costs": uri}, generation=None)
         known = "" if plan.planned_usd is not None else ", the price of this one not known"
         return f"the runs of {plan.owner} cost {costs.usd:,.2f} of {cap.usd_per_day:,.2f} USD today{known}"
@@ -96,27 +96,13 @@ class DayCostsStore:
         if pointer is None:
             return
         usd = sum(_spent(record, self._now()) for record in records)
-
-        def settled(costs: DayCosts) -> None:
-            costs.runs[run_key] = RunCost(usd=usd, known=True)
-
-        self._change(pointer.value["costs"], "", settled)
+        cost = RunCost(paid=usd)
+        change_model(
+            self._storage, pointer.value["costs"], DayCosts(owner=""), lambda costs: costs.with_run(run_key, cost)
+        )
 
     def _pointer(self, experiment: str, run_key: str) -> str:
         return f"{naming.run_folder(self._work, experiment, run_key)}/costs.json"
-
-    def _change(self, uri: str, owner: str, change: Callable[[DayCosts], None]) -> DayCosts:
-        for _ in range(RACES):
-            found = self._storage.read_json(uri)
-            costs = DayCosts(owner=owner) if found is None else parse(DayCosts, uri, found.value)
-            change(costs)
-            value = costs.model_dump(mode="json", by_alias=True)
-            try:
-                self._storage.write_json(uri, value, generation=0 if found is None else found.generation)
-            except WriteConflict:
-                continue
-            return costs
-        raise WriteConflict(f"{uri}: lost {RACES} races in a row", status=412)
 
 
 def _spent(record: Record, now: datetime) -> float:

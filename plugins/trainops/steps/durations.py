@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from operator import methodcaller
 from statistics import median
 from typing import Literal
 
@@ -16,16 +17,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from trainops import naming
 from trainops.config.plan import RunPlan
-from trainops.errors import IntegrityError, WriteConflict
+from trainops.errors import IntegrityError
 from trainops.gcp.storage import Storage
 from trainops.policy.record import Record, Verdict
-from trainops.steps.gpu_queue.parsing import parse
+from trainops.steps.stored_model import change_model, read_model
 
 KEPT = 20
 """Runs that are kept, the latest."""
-
-RACES = 30
-"""Writes that somebody else was faster with, before giving up."""
 
 Say = Callable[[str], None]
 
@@ -65,7 +63,7 @@ def with_estimate(storage: Storage, work: str, plan: RunPlan, say: Say) -> RunPl
         return plan
     uri = naming.durations_uri(work, plan.experiment)
     try:
-        durations, _ = _read(storage, uri)
+        durations, _ = read_model(storage, uri, Durations())
     except IntegrityError as error:
         say(f"no estimate of its length: {error}")
         return plan
@@ -87,24 +85,8 @@ def remember_durations(storage: Storage, work: str, records: Sequence[Record], s
         seconds = sum(attempt.ran_seconds or 0.0 for attempt in record.attempts)
         steps = int(plan.value["trainer"]["steps"])
         took = Duration(seconds=seconds, steps=steps, opened_at=record.opened_at)
+        uri, enter = naming.durations_uri(work, record.experiment), methodcaller("with_run", record.run_key, took)
         try:
-            _enter(storage, naming.durations_uri(work, record.experiment), record.run_key, took)
+            change_model(storage, uri, Durations(), enter)
         except IntegrityError as error:
             say(f"how long the run trained is not kept: {error}")
-
-
-def _enter(storage: Storage, uri: str, run_key: str, took: Duration) -> None:
-    for _ in range(RACES):
-        durations, generation = _read(storage, uri)
-        value = durations.with_run(run_key, took).model_dump(mode="json", by_alias=True)
-        try:
-            storage.write_json(uri, value, generation=generation)
-        except WriteConflict:
-            continue
-        return
-    raise WriteConflict(f"{uri}: lost {RACES} races in a row", status=412)
-
-
-def _read(storage: Storage, uri: str) -> tuple[Durations, int]:
-    found = storage.read_json(uri)
-    return (Durations(), 0) if found is None else (parse(Durations, uri, found.value), found.generation)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from trainops import naming
-from trainops.errors import ServiceError, TrainopsError, TransientError
+from trainops.errors import IntegrityError, ServiceError, TrainopsError, TransientError
 from trainops.steps.day_costs import DayCostsStore
 from trainops.steps.durations import remember_durations
 from trainops.steps.record_store import RecordStore, records_below
@@ -46,7 +46,10 @@ def end_run(
     if problems:
         raise problems[0]
     records = [store.load() for store in records_below(services.storage, folder)]
-    DayCostsStore(services.storage, services.settings.work, services.now).settle(experiment, run_key, records)
+    try:
+        DayCostsStore(services.storage, services.settings.work, services.now).settle(experiment, run_key, records)
+    except IntegrityError as error:
+        say(f"what the run cost is not entered: {error}")
     remember_durations(services.storage, services.settings.work, records, say)
     return ended
 
