@@ -44,10 +44,12 @@ class Told:
 
 def backfilled(cloud: Cloud, dag: str, first: str, last: str, days: tuple[str, ...]) -> list[Night]:
     """Run the DAG for dates, one after the other, and return what came of each."""
-    cloud.airflow(
+    create = [
         "backfill", "create", "--dag-id", dag, "--from-date", first, "--to-date", last, "--max-active-runs", "1",
         "--dag-run-conf", '{"steps": 12}',
-    )  # fmt: skip
+    ]  # fmt: skip
+    # The scheduler takes a while to see that the backfill before has ended, and a DAG has one at a time.
+    cloud.until(lambda: cloud.localcloud("airflow", *create).returncode == 0, 240, lambda: f"no backfill of {dag}")
     found: dict[str, Night] = {}
 
     def all_ended() -> bool:
