@@ -24,6 +24,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from datetime import date, datetime
 
 from trainops.errors import ConfigError
@@ -167,6 +168,11 @@ def attempt_folder(folder: str, attempt: int) -> str:
 def control_folder(folder: str, attempt: int) -> str:
     """Where the trainer of an attempt looks for orders, and answers them."""
     return f"{attempt_folder(folder, attempt)}/control"
+
+
+def pool_gpus(accelerators: Mapping[str, int], region: str, provisioning: str) -> dict[str, int]:
+    """Accelerators by the name of their pool; a type of which there are none is left out."""
+    return {pool_name(kind, region, provisioning): count for kind, count in accelerators.items() if count}
 
 
 def durations_uri(work: str, experiment: str) -> str:

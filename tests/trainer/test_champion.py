@@ -8,16 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.trainer.results import result
 
 from trainer.files import Files, join
 
 Run = Callable[..., int]
 MakePlan = Callable[..., str]
-
-
-def result(folder: Path) -> dict[str, Any]:
-    data: dict[str, Any] = json.loads((folder / "result.json").read_text())
-    return data
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.trainer.results import result
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from trainer.files import Files, join
@@ -15,11 +16,6 @@ Train = Callable[..., int]
 MakePlan = Callable[..., str]
 SHAPELESS = {"family": "llama", "hidden_size": 128, "layers": 4, "heads": 4, "context": 32}
 """The defaults, as the plans of Trainops spell them out; of the shape the folder decides."""
-
-
-def result(folder: Path) -> dict[str, Any]:
-    data: dict[str, Any] = json.loads((folder / "result.json").read_text())
-    return data
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.trainer.results import result
 
 Spawn = Callable[..., "subprocess.Popen[str]"]
 
@@ -38,11 +39,6 @@ def wait_for(path: Path) -> None:
 def losses(folder: Path) -> list[float]:
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     return [line.get("loss", line.get("eval_loss")) for line in lines]
-
-
-def result(folder: Path) -> dict[str, Any]:
-    data: dict[str, Any] = json.loads((folder / "result.json").read_text())
-    return data
 
 
 def listening(process: subprocess.Popen[str]) -> set[str]:

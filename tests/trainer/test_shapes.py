@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.trainer.results import result
 
 from trainer import loop
 
@@ -41,11 +42,6 @@ def lines(folder: Path) -> list[dict[str, Any]]:
 
 def losses(folder: Path) -> dict[tuple[int, str], float]:
     return {(line["step"], key): line[key] for line in lines(folder) for key in ("loss", "eval_loss") if key in line}
-
-
-def result(folder: Path) -> dict[str, Any]:
-    data: dict[str, Any] = json.loads((folder / "result.json").read_text())
-    return data
 
 
 def ended(processes: list[subprocess.Popen[str]]) -> None:

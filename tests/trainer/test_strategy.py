@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.trainer.results import result
 
 from trainer.cluster import Cluster
 from trainer.errors import UserError
@@ -33,11 +34,6 @@ def ended(processes: list[subprocess.Popen[str]]) -> list[str]:
     outputs = [process.communicate(timeout=200)[0] for process in processes]
     assert [process.returncode for process in processes] == [0] * len(processes), "\n".join(outputs)
     return outputs
-
-
-def result(folder: Path) -> dict[str, Any]:
-    data: dict[str, Any] = json.loads((folder / "result.json").read_text())
-    return data
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from tests.trainer.results import result
 from torch.nn.functional import cross_entropy
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -26,11 +27,6 @@ MORE_FAMILIES = ["qwen3", "mistral", "gpt_neox", "mamba"]
 VOLATILE = {"time", "tokens_per_second", "mfu", "memory_bytes", "remaining_seconds"} | {
     f"{part}_seconds" for part in ("step", "data", "forward_backward", "communication", "checkpoint")
 }
-
-
-def result(folder: Path) -> dict[str, Any]:
-    data: dict[str, Any] = json.loads((folder / "result.json").read_text())
-    return data
 
 
 def metrics(folder: Path) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ from trainops import naming
 from trainops.commands.moment import run_now
 from trainops.config.candidates import PlanCandidate
 from trainops.config.conf import CONF
-from trainops.config.gpu_pools import load_gpu_pools
+from trainops.config.gpu_pools import GpuPools, load_gpu_pools
 from trainops.config.machines import asked_of_queue, preview, provisioning
 from trainops.config.plan import RunPlan
 from trainops.config.resolve import resolve
@@ -25,7 +25,7 @@ from trainops.jobspec.cost import JobCost, job_cost
 from trainops.jobspec.cost_report import cost_json, cost_lines, money_json
 from trainops.jobspec.hidden import hidden_job
 from trainops.jobspec.translate import Translation
-from trainops.naming import pool_name
+from trainops.naming import pool_gpus
 from trainops.settings import Settings, load_settings
 from trainops.steps.start import JobRequest, attempt_body, frozen_spec, translate_request
 from trainops.validation import parse_json
@@ -86,7 +86,7 @@ def read_conf(text: str) -> Mapping[str, Any]:
 
 def described(plan: RunPlan, settings: Settings, translation: Translation, cost: JobCost) -> dict[str, Any]:
     """Return the training job of `plan` with notes, GPUs, machines, pools, price and the plan itself."""
-    deadline = _deadline_hours(plan)
+    deadline, pools = _deadline_hours(plan), load_gpu_pools()
     return {
         "experiment": plan.experiment,
         "environment": plan.environment,
@@ -96,8 +96,8 @@ def described(plan: RunPlan, settings: Settings, translation: Translation, cost:
         "region": translation.region,
         "gpus": dict(translation.accelerators),
         "machines": dict(translation.machines),
-        "pools": pools_of(translation),
-        "candidates": [_candidate(item, settings) for item in plan.candidates],
+        "pools": pools_of(translation, pools),
+        "candidates": [_candidate(item, settings, pools) for item in plan.candidates],
         "price": {
             **cost_json(cost),
             "not_included": [*cost.not_included, _OTHER_JOB],
@@ -113,20 +113,19 @@ def described(plan: RunPlan, settings: Settings, translation: Translation, cost:
     }
 
 
-def pools_of(translation: Translation) -> dict[str, int]:
+def pools_of(translation: Translation, pools: GpuPools) -> dict[str, int]:
     """Return what a job takes of which pool; `resolve` has refused GPUs that have none."""
-    model, asked = provisioning(translation.job), asked_of_queue(translation, load_gpu_pools())
-    return {pool_name(kind, translation.region, model): count for kind, count in asked.items()}
+    return pool_gpus(asked_of_queue(translation, pools), translation.region, provisioning(translation.job))
 
 
-def _candidate(candidate: PlanCandidate, settings: Settings) -> dict[str, Any]:
+def _candidate(candidate: PlanCandidate, settings: Settings, pools: GpuPools) -> dict[str, Any]:
     """Other machines that the run may take: where, and their price per hour."""
     translation = preview(candidate.training_input, settings)
     cost = job_cost(translation.job, translation.region)
     return {
         "region": translation.region,
         "provisioning": provisioning(translation.job),
-        "pools": pools_of(translation),
+        "pools": pools_of(translation, pools),
         "machines": dict(translation.machines),
         "after_spot": candidate.after_spot,
         "price": cost_json(cost)["per_hour"],

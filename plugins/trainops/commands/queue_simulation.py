@@ -35,7 +35,7 @@ def _request(queue: GpuQueue, settings: Settings, args: argparse.Namespace) -> g
     job = training_preview(plan, settings)
     others = [preview(item.training_input, settings) for item in plan.candidates if not item.after_spot]
     return gpu_queue.Request(
-        job_key=KEY, candidates=tuple(pools_of(item) for item in (job, *others)),
+        job_key=KEY, candidates=tuple(pools_of(item, queue.pools) for item in (job, *others)),
         arrived=datetime.now(UTC).timestamp(), priority=plan.priority,
         estimate=None if plan.estimate_hours is None else plan.estimate_hours * 3600,
     )  # fmt: skip

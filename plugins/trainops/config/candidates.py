@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field
 
 from trainops.config.conf import RunConf
 from trainops.config.gpu_pools import GpuPools, Provisioning
-from trainops.config.machines import check_machines, moved, provisioning, with_conf
+from trainops.config.machines import STRATEGIES, check_machines, moved, provisioning, with_conf
 from trainops.config.model import Config
 from trainops.errors import ConfigError
 from trainops.jobspec.translate import Translation
 from trainops.settings import Settings
-
-STRATEGIES: dict[Provisioning, Literal["STANDARD", "SPOT", "FLEX_START"]] = {
-    "standard": "STANDARD", "spot": "SPOT", "flex_start": "FLEX_START",
-}  # fmt: skip
-"""What Vertex AI calls the provisioning models of gpu_pools.yaml."""
 
 TAKEN_AT_ITS_WORD = ("accelerator_type", "machine_type", "region")
 """A conf that names one of these wants these machines, and no others."""

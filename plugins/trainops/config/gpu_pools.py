@@ -10,7 +10,7 @@ from pydantic import Field, PrivateAttr, model_validator
 from trainops.config.model import Config
 from trainops.config.queue_policy import QueuePolicy
 from trainops.errors import ConfigError
-from trainops.naming import pool_name
+from trainops.naming import pool_gpus, pool_name
 from trainops.settings import configs_folder
 from trainops.validation import Refused, read_yaml, validated
 
@@ -96,7 +96,7 @@ class GpuPools(Config):
         :param accelerators: accelerator type to the number that all replicas of the job hold together.
         :raises ConfigError: there is no such pool, or the job can never fit into its quota.
         """
-        asked = {pool_name(kind, region, provisioning): count for kind, count in accelerators.items() if count}
+        asked = pool_gpus(accelerators, region, provisioning)
         self.require_room(asked)
         return asked
 

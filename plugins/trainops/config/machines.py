@@ -8,7 +8,7 @@ from typing import Any
 
 from trainops import naming
 from trainops.config.conf import CONF, HARDWARE, RunConf
-from trainops.config.gpu_pools import CPU, GpuPools
+from trainops.config.gpu_pools import CPU, GpuPools, Provisioning
 from trainops.config.trainer_python import check_python
 from trainops.errors import ConfigError
 from trainops.jobspec.images import ENVIRONMENT
@@ -19,6 +19,9 @@ from trainops.settings import Settings
 
 SET_BY_TRAINOPS = ("packageUris", "pythonModule", "args", "jobDir")
 """Keys of a TrainingInput that each run fills in itself."""
+
+STRATEGIES: dict[Provisioning, str] = {"standard": "STANDARD", "spot": "SPOT", "flex_start": "FLEX_START"}
+"""What Vertex AI calls the provisioning models of gpu_pools.yaml."""
 
 _CONF_KEYS = {
     "type": "accelerator_type",
@@ -143,10 +146,10 @@ def check_accelerator(name: str, *, source: str, key: str) -> None:
         raise ConfigError("no such accelerator", source=source, key=key, value=name, allowed=known)
 
 
-def provisioning(job: Mapping[str, Any]) -> str:
+def provisioning(job: Mapping[str, Any]) -> Provisioning:
     """Return how a CustomJob's machines are provisioned, in the words of gpu_pools.yaml."""
     strategy = job.get("jobSpec", {}).get("scheduling", {}).get("strategy", "STANDARD")
-    return {"SPOT": "spot", "FLEX_START": "flex_start"}.get(strategy, "standard")
+    return next((model for model, name in STRATEGIES.items() if name == strategy), "standard")
 
 
 def moved(error: ConfigError, source: str, key: str, value: object = None) -> ConfigError:

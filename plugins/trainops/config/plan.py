@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
-from pydantic import AwareDatetime, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import AwareDatetime, ConfigDict, Field
 
 from trainops.config.candidates import PlanCandidate
 from trainops.config.dataset import Dataset
 from trainops.config.experiment import Model, Promotion, Tokenizer, Training
+from trainops.config.later_fields import LaterFields
 from trainops.config.model import Config, Day
 from trainops.naming import fingerprint
 from trainops.validation import validated
@@ -45,12 +46,16 @@ class PlannedChampion(Config):
     pointer_generation: int = Field(description="Storage generation of the channel's pointer.")
 
 
-class RunPlan(Config):
+class RunPlan(Config, LaterFields):
     """One run, resolved: experiment, conf and date in one."""
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, strict=True, allow_inf_nan=False, serialize_by_alias=True, validate_by_alias=True
     )
+
+    LATER = frozenset({
+        "candidates", "max_spot_losses", "on_demand_after_hours", "max_usd", "planned_usd", "champion",
+    })  # fmt: skip
 
     schema_version: Literal[1] = Field(1, alias="schema", description="Version of this file's form.")
     experiment: str = Field(description="Name of the experiment.")
@@ -87,14 +92,6 @@ class RunPlan(Config):
     champion: PlannedChampion | None = Field(
         None, description="Model to beat, which the trainer evaluates on the run's own held-out text; null: none yet."
     )
-
-    _LATER: ClassVar = ("candidates", "max_spot_losses", "on_demand_after_hours", "max_usd", "planned_usd", "champion")
-
-    @model_serializer(mode="wrap")
-    def _without_unused(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # Tasks of a version that does not know these keys read the plans that have no use for them.
-        unused = {key for key in self._LATER if not getattr(self, key)}
-        return {key: value for key, value in dump(self).items() if key not in unused}
 
     @property
     def tokenizer_sha16(self) -> str:

@@ -44,11 +44,11 @@ def resolve_run(experiment: str) -> Json:
         dag_id=dag_run.dag_id, run_id=dag_run.run_id, logical_date=dag_run.logical_date, run_after=dag_run.run_after
     )
     hook = TrainopsHook()
+    storage = hook.services().storage
     plan = resolve(experiment, dag_run.conf, moment, hook.settings)
     plan = with_base_model(plan, hook.settings, hook.credentials())
-    plan = plan.model_copy(update={"champion": find_champion(hook.services().storage, plan, hook.settings)})
+    plan = plan.model_copy(update={"champion": find_champion(storage, plan, hook.settings)})
     preflight(plan, hook.settings, hook.credentials())
-    storage = hook.services().storage
     plan = with_estimate(storage, hook.settings.work, plan, _say)
     told = DayCostsStore(storage, hook.settings.work).enter(plan, load_gpu_pools())
     if told:

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from trainops.errors import ConfigError, NotFoundError, RequestRefused
-from trainops.gcp.vertex import Vertex, region_of
+from trainops.gcp.vertex import Vertex
 from trainops.hooks.trainops import ImpersonationChain, TrainopsHook
 from trainops.jobspec.training_input import parse_training_input
 from trainops.jobspec.translate import Images, translate
@@ -141,7 +141,7 @@ class MLEngineHook:
             time.sleep(poll_seconds)
 
     def _vertex(self, name: str) -> Vertex:
-        return self._services.vertex(region_of(name))
+        return self._services.vertex_of(name)
 
     @cached_property
     def _services(self) -> Services:

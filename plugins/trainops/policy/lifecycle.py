@@ -180,7 +180,7 @@ def _as_seen(record: Record, job: Job | None) -> Record:
 def _passed_deadline(record: Record, job: Job | None, now: datetime) -> Action | None:
     limits = record.limits
     ended = job is not None and not job.live
-    too_dear = "" if ended else over_cap(_as_seen(record, job), now)
+    too_dear = "" if ended or limits.max_usd is None else over_cap(_as_seen(record, job), now)
     if too_dear:
         why = f"{too_dear}; {rule_of(Verdict.COST_CAP).next_step}"
         return Action(what="order_cancel", why=why, verdict=Verdict.COST_CAP)

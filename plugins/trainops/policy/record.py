@@ -8,25 +8,18 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import BaseModel, ConfigDict, Field
 
-from trainops.naming import pool_name
+from trainops.config.later_fields import LaterFields
+from trainops.naming import pool_gpus
 
 
 class Part(BaseModel):
     """What every part of a record has in common: frozen, and closed against keys of other versions."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
-
-    LATER: ClassVar[frozenset[str]] = frozenset()
-    """Fields that came after others: not written while unused, since older processes refuse what they do not know."""
-
-    @model_serializer(mode="wrap")
-    def _without_unused(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        unused = {name for name in self.LATER if getattr(self, name) == type(self).model_fields[name].default}
-        return {key: value for key, value in dump(self).items() if key not in unused}
 
 
 class TaskTry(Part):
@@ -78,7 +71,7 @@ class LeaveOrder(Part):
     cancelled: bool = Field(default=False, description="Whether it was cancelled since it had not left by then.")
 
 
-class Candidate(Part):
+class Candidate(Part, LaterFields):
     """Machines that a generation's job may run on, with the job as it is sent there."""
 
     LATER = frozenset({"after_spot"})
@@ -92,9 +85,7 @@ class Candidate(Part):
     @property
     def gpus(self) -> dict[str, int]:
         """GPUs by pool."""
-        return {
-            pool_name(kind, self.region, self.provisioning): count for kind, count in self.accelerators.items() if count
-        }
+        return pool_gpus(self.accelerators, self.region, self.provisioning)
 
     def __str__(self) -> str:
         gpus = " and ".join(f"{count} x {kind}" for kind, count in self.accelerators.items() if count)
@@ -102,7 +93,7 @@ class Candidate(Part):
         return machines if self.provisioning == "standard" else f"{machines}, {self.provisioning}"
 
 
-class Attempt(Part):
+class Attempt(Part, LaterFields):
     """One job submitted, or about to be, for a generation."""
 
     LATER = frozenset({"candidate", "usd_per_hour", "started_at", "ran_seconds", "usd"})
@@ -147,7 +138,7 @@ class Decision(Part):
     why: str = Field(default="", description="Why.")
 
 
-class Limits(Part):
+class Limits(Part, LaterFields):
     """Absolute deadlines of a generation; they hold while a task is deferred, too."""
 
     LATER = frozenset({"max_spot_losses", "spot_until", "max_usd"})
@@ -166,7 +157,7 @@ class Limits(Part):
     )
 
 
-class Record(Part):
+class Record(Part, LaterFields):
     """The record of a job key. The current generation's fields stand at the top, earlier ones whole in `earlier`."""
 
     LATER = frozenset({"alternatives"})

@@ -19,7 +19,7 @@ from trainops.errors import ConfigError
 from trainops.gcp.storage import Storage
 from trainops.policy.record import Record
 from trainops.policy.spending import spent_usd
-from trainops.steps.stored_model import change_model
+from trainops.steps.stored_json import change_model
 
 
 class RunCost(BaseModel):

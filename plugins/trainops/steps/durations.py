@@ -20,7 +20,7 @@ from trainops.config.plan import RunPlan
 from trainops.errors import IntegrityError
 from trainops.gcp.storage import Storage
 from trainops.policy.record import Record, Verdict
-from trainops.steps.stored_model import change_model, read_model
+from trainops.steps.stored_json import change_model, read_model
 
 KEPT = 20
 """Runs that are kept, the latest."""
@@ -63,10 +63,11 @@ def with_estimate(storage: Storage, work: str, plan: RunPlan, say: Say) -> RunPl
         return plan
     uri = naming.durations_uri(work, plan.experiment)
     try:
-        durations, _ = read_model(storage, uri, Durations())
+        found = read_model(storage, uri, Durations)
     except IntegrityError as error:
         say(f"no estimate of its length: {error}")
         return plan
+    durations = found[0] if found else Durations()
     seconds = durations.seconds_for(plan.trainer.steps)
     if seconds is None:
         return plan

@@ -34,7 +34,8 @@ def end_run(
     folder = naming.run_folder(services.settings.work, experiment, run_key)
     ended: list[str] = []
     problems: list[TrainopsError] = []
-    for store in records_below(services.storage, folder):
+    stores = list(records_below(services.storage, folder))
+    for store in stores:
         try:
             record = store.load()
             end_job_key(services, store, actor=actor, why=why, say=say, patience_seconds=patience_seconds)
@@ -45,7 +46,7 @@ def end_run(
             ended += [record.job_key] if record.verdict is None else []
     if problems:
         raise problems[0]
-    records = [store.load() for store in records_below(services.storage, folder)]
+    records = [store.load() for store in stores]
     try:
         DayCostsStore(services.storage, services.settings.work, services.now).settle(experiment, run_key, records)
     except IntegrityError as error:

@@ -26,7 +26,7 @@ from trainops.errors import (
     ServiceError,
     TransientError,
 )
-from trainops.gcp.vertex import Jobs, region_of
+from trainops.gcp.vertex import Jobs
 from trainops.jobspec.hidden import hidden_job
 from trainops.policy.failure import read_refusal, rule_of
 from trainops.policy.lifecycle import TERMINAL, Action, Job, Lease, current_job, next_action
@@ -141,7 +141,7 @@ class Run:
         found = []
         for name in record.job_names:
             try:
-                found.append(self.services.vertex(region_of(name)).get(name))
+                found.append(self.services.vertex_of(name).get(name))
             except NotFoundError:
                 if isinstance(refusal, NotFoundError):  # then it says nothing of the job: the project may be another
                     raise
@@ -154,7 +154,7 @@ class Run:
         if name is None or any(job["name"] == name for job in found):
             return []
         try:
-            return [self.services.vertex(region_of(name)).get(name)]
+            return [self.services.vertex_of(name).get(name)]
         except NotFoundError:
             return []
 
@@ -279,9 +279,12 @@ class Run:
         # Somebody else may have the GPUs by now. Where this process dies before the cancel, the next look cancels it.
         why = "its reservation had passed when the job came to be"
         self._end_attempt(bound, replace(action, attempt=attempt.number, why=why, verdict=Verdict.QUOTA))
+        self._ask_to_cancel(job, why)
+
+    def _ask_to_cancel(self, job: Job, why: str) -> None:
         self.say(f"cancelling {job.name}: {why}")
         with contextlib.suppress(RequestRefused, NotFoundError):  # it has ended, or was deleted, in the meantime
-            self.services.vertex(region_of(job.name)).cancel(job.name)
+            self.services.vertex_of(job.name).cancel(job.name)
 
     def _cancel_job(self, record: Record, action: Action) -> None:
         """Tell the story first, so that it explains the job also when the reply is lost."""
@@ -292,9 +295,7 @@ class Run:
         cancels = record.told(self.services.now(), self.actor, what, action.why, attempts=late_attempts(record, job))
         if not told and self.store.swap(record, cancels) is None:
             return
-        self.say(f"cancelling {job.name}: {action.why}")
-        with contextlib.suppress(RequestRefused, NotFoundError):  # it has ended, or was deleted, in the meantime
-            self.services.vertex(region_of(job.name)).cancel(job.name)
+        self._ask_to_cancel(job, action.why)
 
     def _end_attempt(self, record: Record, action: Action) -> None:
         """Note how the current attempt ended; a job that was refused for good ends the generation with it."""

@@ -9,7 +9,7 @@ from typing import Any
 from trainops.config.gpu_pools import load_gpu_pools
 from trainops.gcp.logs import Logs
 from trainops.gcp.storage import Storage
-from trainops.gcp.vertex import Vertex
+from trainops.gcp.vertex import Vertex, region_of
 from trainops.settings import Settings
 from trainops.steps.gpu_queue import GpuQueue
 
@@ -57,3 +57,7 @@ class Services:
         if region not in self._vertex:
             self._vertex[region] = Vertex.connect(self.settings, self._credentials, region)
         return self._vertex[region]
+
+    def vertex_of(self, job_name: str) -> Vertex:
+        """Custom jobs of the region in which a job is."""
+        return self.vertex(region_of(job_name))

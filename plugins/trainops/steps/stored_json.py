@@ -1,7 +1,8 @@
-"""JSON objects that settle: writing the same value twice is one write, and a lost race is looked at, not believed."""
+"""JSON objects that several write: the same value twice is one write, and a lost race is looked at, not believed."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -11,7 +12,7 @@ from trainops.gcp.storage import Storage
 
 M = TypeVar("M", bound=BaseModel)
 
-RACES = 20
+RACES = 30
 """Races of one object that are played again before giving up; each means that somebody else did write."""
 
 
@@ -45,3 +46,21 @@ def read_model(storage: Storage, uri: str, model: type[M]) -> tuple[M, int] | No
         first = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"])
         raise IntegrityError(f"{uri}: {where}: {first['msg']}; it is left alone") from error
+
+
+def change_model(storage: Storage, uri: str, empty: M, change: Callable[[M], M]) -> M:
+    """Write what `change` makes of the object, played again when somebody was faster, and return it.
+
+    :param empty: what is changed where there is no object.
+    :raises IntegrityError: the object is not one of ours; it is left alone.
+    :raises WriteConflict: after many lost races.
+    """
+    for _ in range(RACES):
+        before, generation = read_model(storage, uri, type(empty)) or (empty, 0)
+        after = change(before)
+        try:
+            storage.write_json(uri, after.model_dump(mode="json", by_alias=True), generation=generation)
+        except WriteConflict:
+            continue
+        return after
+    raise WriteConflict(f"{uri}: lost {RACES} races in a row", status=412)

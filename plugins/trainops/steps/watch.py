@@ -13,7 +13,7 @@ from typing import Any, Literal
 from trainops import naming
 from trainops.errors import CapacityError, ServiceError, TrainopsError, TransientError
 from trainops.gcp.logs import LogLine
-from trainops.gcp.vertex import Jobs, region_of
+from trainops.gcp.vertex import Jobs
 from trainops.jobspec.hidden import secret_values
 from trainops.policy.lifecycle import Job
 from trainops.policy.record import Record
@@ -178,7 +178,7 @@ class Watch:
             record = self.run.store.load()
             attempt = record.attempt if record.generation == followed else None
             if record.cancel is not None and attempt is not None and attempt.job_name and attempt.verdict is None:
-                self.services.vertex(region_of(attempt.job_name)).cancel(attempt.job_name)
+                self.services.vertex_of(attempt.job_name).cancel(attempt.job_name)
                 self.say(f"cancelled {attempt.job_name}: {why}")
         except TrainopsError as error:
             self.say(f"the job could not be cancelled ({error}); end_run or housekeeping goes on with it")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
@@ -236,10 +236,9 @@ def _seat(request: Request, its: Rank, pools: _Pools, granted: dict[str, Gpus], 
 
 
 def _preemptions(
-    ordered: Iterable[Request], granted: Mapping[str, Gpus], displaced: Collection[str], admitted: Collection[str]
+    requests: Sequence[Request], granted: Mapping[str, Gpus], displaced: Collection[str], admitted: Collection[str]
 ) -> tuple[Preemption, ...]:
     """All that run and found no place; each with those that wait for its GPUs."""
-    requests = list(ordered)
     waiting = [item.job_key for item in requests if not item.running or item.job_key in displaced]
     pending = [key for key in waiting if key in granted and key not in admitted]
     found = []

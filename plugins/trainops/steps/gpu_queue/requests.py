@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import BaseModel, ConfigDict, Field
 
+from trainops.config.later_fields import LaterFields
 from trainops.gcp.storage import Storage
 from trainops.policy.candidates import windows
 from trainops.policy.record import Record, Verdict
@@ -30,13 +31,12 @@ class Choice(BaseModel):
         return not early and (self.not_after is None or now < self.not_after)
 
 
-class QueueRequest(BaseModel):
+class QueueRequest(LaterFields):
     """What a job key asks for, and how far it is."""
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
-    LATER: ClassVar[frozenset[str]] = frozenset({"not_after", "others"})
-    """Not written while unused: deployments of an older version, which share the queue, do not know them."""
+    LATER = frozenset({"not_after", "others"})
 
     kind: Literal["trainops.request"] = Field(default="trainops.request", description="Tells it from others.")
     job_key: str = Field(description="Who asks.")
@@ -57,11 +57,6 @@ class QueueRequest(BaseModel):
     def choices(self) -> tuple[Choice, ...]:
         """All that it can run on, the first choice first."""
         return (Choice(gpus=self.gpus, not_before=self.not_before, not_after=self.not_after), *self.others)
-
-    @model_serializer(mode="wrap")
-    def _without_unused(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        unused = {name for name in self.LATER if getattr(self, name) == type(self).model_fields[name].default}
-        return {key: value for key, value in dump(self).items() if key not in unused}
 
 
 @dataclass(frozen=True, slots=True)
